@@ -14,12 +14,12 @@ GOOD = f"00-{ID}-{PARENT}-01"
 @pytest.mark.parametrize(
     ("value", "parsed"),
     [
-        (GOOD, (ID, PARENT, True)),
-        (f"00-{ID}-{PARENT}-00", (ID, PARENT, False)),
-        (f"00-{ID}-{PARENT}-fe", (ID, PARENT, False)),
-        (f"00-{ID}-{PARENT}-03", (ID, PARENT, True)),
-        (f"01-{ID}-{PARENT}-01", (ID, PARENT, True)),
-        (f"cc-{ID}-{PARENT}-01-what-the-future-brings", (ID, PARENT, True)),
+        (GOOD, (ID, True)),
+        (f"00-{ID}-{PARENT}-00", (ID, False)),
+        (f"00-{ID}-{PARENT}-fe", (ID, False)),
+        (f"00-{ID}-{PARENT}-03", (ID, True)),
+        (f"01-{ID}-{PARENT}-01", (ID, True)),
+        (f"cc-{ID}-{PARENT}-01-what-the-future-brings", (ID, True)),
         (f"cc-{ID}-{PARENT}-01.what", None),
         (f"{GOOD}-more", None),
         (f"ff-{ID}-{PARENT}-01", None),
@@ -36,7 +36,7 @@ GOOD = f"00-{ID}-{PARENT}-01"
         ("", None),
     ],
 )
-def test_a_traceparent_is_parsed_strictly(value: str, parsed: tuple[str, str, bool] | None) -> None:
+def test_a_traceparent_is_parsed_strictly(value: str, parsed: tuple[str, bool] | None) -> None:
     """The cases are those of W3C Trace Context, sections 3.2.2 and 4.3, among them those of its test suite."""
     assert parse_traceparent(value.encode()) == parsed
 
@@ -44,8 +44,9 @@ def test_a_traceparent_is_parsed_strictly(value: str, parsed: tuple[str, str, bo
 def test_a_trace_goes_on() -> None:
     """The trace id and the flag are those of the caller. The span is new, so that calls to others name this service."""
     trace = received([(b"host", b"x"), (b"traceparent", GOOD.encode())])
-    assert (trace.id, trace.parent, trace.is_sampled, trace.request_id) == (ID, PARENT, True, ID)
-    assert re.fullmatch(f"00-{ID}-[0-9a-f]{{16}}-01", trace.header) and PARENT not in trace.header
+    assert (trace.id, trace.is_sampled, trace.request_id) == (ID, True, ID)
+    header = trace.header(is_sampled=False)
+    assert re.fullmatch(f"00-{ID}-[0-9a-f]{{16}}-01", header) and PARENT not in header
 
 
 @pytest.mark.parametrize(
@@ -59,10 +60,12 @@ def test_a_trace_goes_on() -> None:
     ids=["none", "malformed", "two", "only a state"],
 )
 def test_a_request_without_a_usable_trace_begins_one(headers: list[tuple[bytes, bytes]]) -> None:
-    """The trace is new each time, and has no parent."""
+    """The trace is new each time. It is sampled only if this service exports its spans."""
     traces = [received(headers), received(headers)]
     assert len({ID, *(each.id for each in traces)}) == 3
-    assert all(re.fullmatch("00-[0-9a-f]{32}-[0-9a-f]{16}-00", each.header) and not each.parent for each in traces)
+    for is_sampled in (False, True):
+        form = f"00-[0-9a-f]{{32}}-[0-9a-f]{{16}}-0{is_sampled:d}"
+        assert all(re.fullmatch(form, each.header(is_sampled=is_sampled)) for each in traces)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ static const char USAGE[] =
     "  -c FILE     attributes in place of passwords: a line of hexadecimal for each user from user0 on\n"
     "  -s PREFIX   of each Acct-Session-Id, which is PREFIX and the request's index in eight hexadecimal digits\n"
     "  -i PID      measure this server process; may be given several times\n"
-    "  -l FILE     write a line for each answer: index, code, user, Acct-Session-Id, reply in hexadecimal\n"
+    "  -l FILE     write a line for each answer: index, code, user, Acct-Session-Id, Acct-Status-Type, number of the\n"
+    "              station, begin in seconds of the monotonic clock, latency in seconds, reply in hexadecimal\n"
     "Exit status: 0 all answered and authentic, 1 not so, 2 wrong usage or no start.\n";
 
 struct options {
@@ -101,6 +102,10 @@ static int user_of(int index) {
     return options.first_user + (options.is_accounting ? index % IN_A_ROW : index) % options.users;
 }
 
+static unsigned station_of(int index) {
+    return (unsigned)(options.new_stations ? options.first_station + index : user_of(index));
+}
+
 static struct proof *read_proofs(void) {
     int count = options.first_user + options.users;
     struct proof *proofs = allocate((size_t)count, sizeof *proofs);
@@ -128,7 +133,7 @@ static void build_requests(struct run *run) {
         struct login login = {
             .user = user, .nas = (options.is_accounting ? user : i) % options.nas_count,
             .port = 1000 + (options.is_accounting ? user : i) % 1000,
-            .station = (unsigned)(options.new_stations ? options.first_station + i : user),
+            .station = station_of(i),
             .is_signed = !options.is_unsigned, .is_wrong = rand() % 100 < options.wrong_percent,
             .session = session, .status = status_of(i),
             .proof = proofs != NULL ? &proofs[user] : NULL,
@@ -220,10 +225,12 @@ static void send_due(struct run *run, double time) {
     }
 }
 
-static void write_log(struct run *run, uint32_t index, const uint8_t *reply, size_t length) {
+static void write_log(struct run *run, const struct slot *slot, const uint8_t *reply, size_t length, double time) {
     char session[MAX_PREFIX + 16];
-    session_of((int)index, session, sizeof session);
-    fprintf(run->log, "%u\t%d\tuser%d\t%s\t", index, reply[0], user_of((int)index), session);
+    int index = (int)slot->request;
+    session_of(index, session, sizeof session);
+    fprintf(run->log, "%d\t%d\tuser%d\t%s\t%d\t", index, reply[0], user_of(index), session, status_of(index));
+    fprintf(run->log, "%u\t%.6f\t%.6f\t", station_of(index), slot->started, time - slot->started);
     for (size_t i = 0; i < length; i++) fprintf(run->log, "%02x", reply[i]);
     fputc('\n', run->log);
 }
@@ -244,7 +251,7 @@ static void take_reply(struct run *run, int socket, const uint8_t *reply, size_t
     run->accepts += reply[0] == (options.is_accounting ? ACCOUNTING_RESPONSE : ACCESS_ACCEPT);
     run->rejects += reply[0] == ACCESS_REJECT;
     run->challenges += reply[0] == ACCESS_CHALLENGE;
-    if (run->log != NULL) write_log(run, slot->request, reply, length);
+    if (run->log != NULL) write_log(run, slot, reply, length, time);
 }
 
 static void receive(struct run *run, int wait_ms) {

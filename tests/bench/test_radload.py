@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -208,22 +209,24 @@ def test_a_retransmission_has_the_same_octets(program: Path) -> None:
 
 
 def test_the_log_holds_each_answer(program: Path, tmp_path: Path) -> None:
-    """The log has a line for each answer, with the index, the code, the user, the session and the octets."""
+    """The log has a line for each answer: the index, the code, the user, the session, the status and the station of the
+    request, its begin and its latency, and the octets."""
     sent: list[bytes] = []
 
     def noted(request: bytes) -> bytes:
         sent.append(reply(request, code=11))
         return sent[-1]
 
-    log = tmp_path / "answers"
+    log, began = tmp_path / "answers", time.monotonic()
     with server(noted) as (port, _):
         arguments = ["-p", str(port), "-n", "300", "-u", "5", "-s", "x", "-r", "2000", "-l", str(log)]
         load = run_radload(program, arguments, seconds=5)
     lines = [line.split("\t") for line in log.read_text().splitlines()]
     assert load.challenges == len(lines) == 300
-    assert {(code, user, session) for _, code, user, session, _ in lines} == {
-        ("11", f"user{index % 5}", f"x{index:08X}") for index in range(300)
+    assert {tuple(line[1:6]) for line in lines} == {
+        ("11", f"user{index % 5}", f"x{index:08X}", "0", f"{index % 5}") for index in range(300)
     }
+    assert all(began < float(line[6]) < float(line[6]) + float(line[7]) < time.monotonic() for line in lines)
     assert sorted(octets for *_, octets in lines) == sorted(octets.hex() for octets in sent)
 
 

@@ -88,7 +88,8 @@ def write(directory: Path, cyclonedx: Path) -> list[Path]:
         install(wheel, Path(sys.executable), environment)
         remove(environment, builders())
         alone = of_environment(environment, version, cyclonedx)
-        add(environment, "requirements-postgres.lock")
+        for extra in ("postgres", "otel"):
+            add(environment, f"requirements-{extra}.lock")
         whole = of_environment(environment, version, cyclonedx)
         agent = of_agent(Path(name), version, cyclonedx)
     documents = {

@@ -95,7 +95,7 @@ def test_only_locked_packages_are_installed() -> None:
     ]
     assert all("--no-deps" in words for words in installed)
     sources = [words.split()[-1] for words in installed]
-    assert sources == ["requirements.lock", "requirements-postgres.lock", "."]
+    assert sources == ["requirements.lock", "requirements-postgres.lock", "requirements-otel.lock", "."]
 
 
 def test_the_health_check_succeeds_only_at_a_ready_service(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def first_command() -> list[str]:
 
 def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[str, ...]]) -> None:
     """The documented first command adds a RADIUS client. The health check succeeds, the service runs as its own user,
-    and the library of PostgreSQL is installed."""
+    and the libraries of PostgreSQL and OpenTelemetry are installed."""
     machine, inside = container
     secret = machine.run(*inside, *first_command()).strip()
     machine.run(*inside, "sh", "-c", "echo correct-horse | sallyport user add ann --domain default --password -")
@@ -123,6 +123,7 @@ def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[
     machine.run(*inside, *probe())
     assert machine.run(*inside, "id", "-u").strip() == str(USER)
     machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import psycopg; assert psycopg.pq.__impl__ == 'binary'")
+    machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import sallyport.outgoing.otlp")
 
 
 def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: str) -> None:

@@ -1,5 +1,6 @@
 """The distributions are reproducible, `make sbom` lists what they contain, and `make audit` checks the locks."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -98,12 +99,12 @@ def test_the_documents_list_what_is_shipped(tmp_path: Path) -> None:
     documents = sbom.write(tmp_path, ROOT / "build" / "supply" / "bin" / "cyclonedx-py")
     wheel, deb, image, agent = (json.loads(path.read_text(encoding="utf-8")) for path in documents)
     shipped = pinned("requirements.lock").keys() - set(sbom.builders())
-    postgres = pinned("requirements-postgres.lock").keys()
+    extras = pinned("requirements-postgres.lock").keys() | pinned("requirements-otel.lock").keys()
     of_agent = pinned("requirements-agent.lock").keys() - set(sbom.builders(sbom.AGENT))
     for document, subject, wanted in (
         (wheel, "sallyport-radius", shipped),
-        (deb, "sallyport-radius", shipped | postgres | {"python3", "passwd"}),
-        (image, "sallyport-radius", shipped | postgres | {"python3", "ca-certificates", "docker.io/library/debian"}),
+        (deb, "sallyport-radius", shipped | extras | {"python3", "passwd"}),
+        (image, "sallyport-radius", shipped | extras | {"python3", "ca-certificates", "docker.io/library/debian"}),
         (agent, "sallyport-agent", of_agent | {"python3", "passwd"}),
     ):
         assert document["bomFormat"] == "CycloneDX"
@@ -120,7 +121,7 @@ def test_nothing_that_only_builds_is_shipped() -> None:
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     ours, build = project["project"], project["dependency-groups"]["build"]
-    needed = names([*ours["dependencies"], *ours["optional-dependencies"]["postgres"]])
+    needed = names([*ours["dependencies"], *itertools.chain(*ours["optional-dependencies"].values())])
     assert set(sbom.builders()) - {"setuptools"} == names(build) - needed
     assert set(sbom.builders(sbom.AGENT)) - {"setuptools", "pip"} == names(build) - names(
         (*PROJECT["dependencies"], *EXTRA)

@@ -1,9 +1,12 @@
 """Fuzz the targets one after the other, and print executions, coverage and findings."""
 
 import argparse
+import ctypes
+import os
 import re
-import subprocess
 import sys
+import traceback
+from collections.abc import Sequence
 from hashlib import sha1
 from pathlib import Path
 
@@ -41,25 +44,32 @@ def _fuzz(name: str, seconds: float, seed: int) -> bool:
         "artifact_prefix": f"{FOLDER}/{name}-",
     }
     log = FOLDER / f"{name}.log"
-    with log.open("w") as errors:
-        status = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "tests.fuzz.child",
-                name,
-                *(f"-{key}={value}" for key, value in options.items()),
-                corpus,
-            ],
-            stderr=errors,
-            stdout=errors,
-            check=False,
-        ).returncode
+    status = _in_child(log, name, [*(f"-{key}={value}" for key, value in options.items()), str(corpus)])
     runs, coverage = figures(log.read_text(errors="replace"))
     result = f"FINDING: see {log}" if status else "no finding"
     inputs = len([*corpus.iterdir()])
     print(f"{name}: {runs} executions, {coverage} edges, {inputs} inputs, {seconds / 60:.1f} min: {result}", flush=True)
     return bool(status)
+
+
+def _in_child(log: Path, name: str, arguments: Sequence[str]) -> int:
+    """Fuzz a target in a forked process, which has the imported tests. Return its exit status."""
+    sys.stdout.flush()
+    process_id = os.fork()
+    if process_id == 0:
+        try:
+            with log.open("w") as output:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+            from tests.fuzz.child import fuzz  # it needs atheris
+
+            fuzz(name, arguments)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            ctypes.CDLL(None).exit(1)  # libFuzzer writes the input of a finding when the process ends
+    return os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
 
 
 def figures(log: str) -> tuple[int, int]:

@@ -50,10 +50,12 @@ ISSUER, CLIENT, NONCE, NOW = "https://idp.example.com", "client", "nonce", 1_767
 
 @dataclass(frozen=True)
 class Target:
-    """A target. run: the function. most: the maximum size of an input in octets."""
+    """A target. run: the function. most: the maximum size of an input in octets. guides: the packages whose code guides
+    the fuzzer."""
 
     run: Callable[[bytes], None]
     most: int
+    guides: tuple[str, ...] = ()
 
 
 def check(target: Target, octets: bytes, cpu_s: float = CPU_S) -> None:
@@ -162,7 +164,7 @@ def http(octets: bytes) -> None:
 
 def _read_http(octets: bytes, step: int) -> list[object]:
     parser, found = Parser(HEAD), list[object]()
-    body = bytearray()
+    body, head = bytearray(), None
     try:
         for at in range(0, len(octets), step):
             parser.feed(octets[at : at + step])
@@ -172,6 +174,8 @@ def _read_http(octets: bytes, step: int) -> list[object]:
                     body += taken
                     if parser.body_due and not taken:
                         break
+                elif head is not None and not head.keeps_alive:
+                    return [*found, bytes(body)]  # the connection ends, so the rest of its octets is not read
                 elif (head := parser.head()) is not None:
                     found.append(head)
                 else:
@@ -292,27 +296,34 @@ def body(octets: bytes) -> None:
     bodies.body(octets)
 
 
+def _target(run: Callable[[bytes], None], most: int, packages: str) -> Target:
+    """Return a target. packages: those of the service, or others, separated by spaces."""
+    ours = ("agent", "agentwire", "areas", "base", "outgoing", "radius", "web")
+    names = packages.split()
+    return Target(run, most, tuple(f"sallyport.{each}" if each.partition(".")[0] in ours else each for each in names))
+
+
 TARGETS: Final = {
-    "packet": Target(packet, 4096),
-    "eap": Target(eap_packet, 3000),
-    "tls": Target(tls, 3000),
-    "http": Target(http, 4096),
-    "ldif": Target(ldif, 4096),
-    "dn": Target(name, 1024),
-    "filter": Target(pattern, 1024),
-    "nps": Target(nps_export, 8192),
-    "clients": Target(clients_conf, 4096),
-    "users": Target(users_file, 4096),
-    "token": Target(token, 4096),
-    "ldap": Target(others.ldap, 8192),
-    "inner": Target(inside.inner, 3000),
-    "schema": Target(others.schema, 4096),
-    "did": Target(others.did, 4096),
-    "definition": Target(others.definition, 4096),
-    "envelope": Target(others.envelope, 4096),
-    "logs": Target(others.logs, 4096),
-    "archive": Target(others.archive, 8192),
-    "tables": Target(others.tables, 4096),
-    **{name: Target(run, 2048) for name, run in PROPERTIES.items()},
-    "body": Target(body, 4096),
+    "packet": _target(packet, 4096, "radius"),
+    "eap": _target(eap_packet, 3000, "radius"),
+    "tls": _target(tls, 3000, "radius"),
+    "inner": _target(inside.inner, 3000, "radius"),
+    "http": _target(http, 4096, "web.http1 h11"),
+    "ldif": _target(ldif, 4096, "areas.directory.entry"),
+    "dn": _target(name, 1024, "areas.directory.entry"),
+    "filter": _target(pattern, 1024, "areas.directory.reading"),
+    "ldap": _target(others.ldap, 8192, "areas.directory.reading"),
+    "nps": _target(nps_export, 8192, "areas.migration"),
+    "clients": _target(clients_conf, 4096, "areas.clients"),
+    "users": _target(users_file, 4096, "areas.migration"),
+    "archive": _target(others.archive, 8192, "areas.migration tarfile zipfile"),
+    "tables": _target(others.tables, 4096, "areas.migration"),
+    "logs": _target(others.logs, 4096, "areas.shadow"),
+    "token": _target(token, 4096, "outgoing.openid areas.did.crypto joserfc"),
+    "schema": _target(others.schema, 4096, "areas.did jsonschema referencing"),
+    "did": _target(others.did, 4096, "areas.did"),
+    "definition": _target(others.definition, 4096, "areas.did"),
+    "envelope": _target(others.envelope, 4096, "agentwire base.wire"),
+    "body": _target(body, 4096, "web base areas"),
+    **{name: _target(run, 2048, packages) for name, (run, packages) in PROPERTIES.items()},
 }

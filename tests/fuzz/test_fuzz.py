@@ -73,7 +73,7 @@ def test_pieces_go_round() -> None:
 
 def test_the_page_names_each_target() -> None:
     """The documentation lists the targets."""
-    text = Path("docs/architecture/fuzzing.md").read_text()
+    text = Path("docs/architecture/campaigns.md").read_text()
     assert [name for name in TARGETS if f"`{name}`" not in text] == []
 
 

@@ -13,7 +13,7 @@ from tests.mutants.areas import AREAS, Area
 from tests.mutants.mutations import Mutant, Source
 from tests.mutants.recording import RanTest, Records, record
 from tests.mutants.results import Outcome, Result, Results, explained, noticed_share, report
-from tests.mutants.running import run_imported, run_swapped
+from tests.mutants.running import run_imported, run_killers, run_swapped
 from tests.mutants.selection import tests_of
 
 AIM = 0.9
@@ -56,7 +56,8 @@ def _options() -> argparse.Namespace:
 
 def mutants_of(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
     """Return all mutants of an area."""
-    mutants = [mutant for source in sources.values() for mutant in source.mutants]
+    every = (mutant for source in sources.values() for mutant in source.mutants)
+    mutants = [mutant for mutant in every if mutant.is_role is area.has_roles]
     return [
         each for each in mutants if not area.functions or {*each.function.split("."), each.name} & {*area.functions}
     ]
@@ -95,6 +96,10 @@ class _Run:
         self._stage(partial(run_swapped, has_postgres=self._area.has_postgres), live)
         # a fault that does not fit into the live function is imported too
         self._stage(run_imported, {mutant: chosen[mutant] for mutant in self._missing(mutants)})
+        names = {each.by for each in self._results.of(mutants).values() if each.outcome is Outcome.KILLED}
+        killers = [test for test in tests if test.nodeid in names]
+        if chosen and killers:
+            self._in_process(lambda: run_killers(self._root, killers, self._tell, self._jobs))
 
     def _missing(self, mutants: Sequence[Mutant]) -> list[Mutant]:
         known = self._results.of(mutants)

@@ -11,9 +11,12 @@ SKIPPED = ("cli.py", "examples.py")
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all.
-    functions: names of the functions and constants that are changed; empty for all.
-    has_postgres: whether tests use the shared PostgreSQL server, which then starts before the processes fork."""
+    """Files or folders of sources and of tests, relative to the root.
+
+    sample: the number of mutants; 0 for all. functions: names of the functions and constants that are changed; empty
+    for all. has_roles: whether only the roles of operations are changed. has_postgres: whether tests use the shared
+    PostgreSQL server, which then starts before the processes fork.
+    """
 
     name: str
     sources: Sequence[str]
@@ -21,6 +24,7 @@ class Area:
     sample: int = 300
     has_postgres: bool = False
     functions: Sequence[str] = ()
+    has_roles: bool = False
 
     def files(self, root: Path) -> dict[str, Path]:
         """Return the path relative to the root, and the absolute path, of each source."""
@@ -81,6 +85,7 @@ AREAS = {
             has_postgres=True,
         ),
         # a sample
+        Area("roles", ["src/sallyport/areas"], ["tests/api/test_refusals.py"], has_roles=True),
         _area("radius", "radius", "radius"),
         _area("login", "areas/login", "areas/login areas/preview"),
         _area("policy", "areas/policy", "areas/policy areas/login areas/preview"),

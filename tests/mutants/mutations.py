@@ -40,6 +40,8 @@ class Mutant:
     change: str
     at_import: bool
     name: str
+    is_role: bool
+    """Whether the fault is in the roles of an operation."""
     number: int = field(compare=False)
     """Position among the mutants of the file."""
 
@@ -187,10 +189,11 @@ def _described(path: str, number: int, fault: _Fault, seen: Counter[str]) -> Mut
     outermost = next((at for at, node in enumerate(nodes) if isinstance(node, _FUNCTION)), None)
     # the import of a module evaluates decorators and the defaults of parameters
     at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt)
+    is_role = isinstance(fault.old, ast.Name)  # no other fault replaces a name
     statement = next(node for node in reversed(nodes) if isinstance(node, ast.stmt))
     if isinstance(statement, _FUNCTION):
         statement = next((node for node in statement.body if not _is_ignored(node, statement)), statement.body[0])
-    return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), number)
+    return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), is_role, number)
 
 
 def _change(fault: _Fault) -> str:

@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -25,11 +25,8 @@ def run_swapped(
     root: Path, sources: Mapping[str, Source], tests: Tests, keep: Keep, at_once: int, *, has_postgres: bool
 ) -> None:
     """Run the tests of mutants in functions. The process must not have imported the project."""
-    collect(
-        root,
-        sorted({_file(test) for those in tests.values() for test in those}),
-        _Swapper(sources, tests, keep, at_once, has_postgres),
-    )
+    run = (test for those in tests.values() for test in those)
+    _collect(root, run, _Swapper(sources, tests, keep, at_once, has_postgres))
 
 
 class _Swapper:
@@ -158,6 +155,48 @@ class _UntilFailure:
         if session.testsfailed or not run_until_failure(items, self._usual_s.__getitem__, self._say):
             os._exit(1)
         return True
+
+
+def run_killers(root: Path, tests: Sequence[RanTest], tell: Say, at_once: int) -> None:
+    """Run each test that has noticed a mutant once without a fault. Raises RuntimeError if one of them fails, because
+    its mutants may have survived. The process must not have imported the project."""
+    _collect(root, tests, _Killers(tests, tell, at_once))
+
+
+def _collect(root: Path, tests: Iterable[RanTest], plugin: object) -> None:
+    """Run a plugin with the collected files of these tests. Raises RuntimeError if it has raised an error."""
+    status = collect(root, sorted({_file(test) for test in tests}), plugin)
+    if status != pytest.ExitCode.OK:
+        raise RuntimeError(f"pytest has ended with status {status}")
+
+
+class _Killers:
+    """A plugin that runs each test in a child of its own."""
+
+    def __init__(self, tests: Sequence[RanTest], tell: Say, at_once: int) -> None:
+        self._tests = {test.nodeid: test for test in tests}
+        self._tell = tell
+        self._at_once = at_once
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        jobs = (
+            Job(
+                item.nodeid,
+                partial(_run_swapped, (), Path(), [item], self._usual_s()),
+                _idle_s([self._tests[item.nodeid]]),
+            )
+            for item in session.items
+            if item.nodeid in self._tests
+        )
+        failed = [str(name) for name, end, _ in run_all(jobs, self._at_once) if end is not End.PASSED]
+        for name in failed:
+            self._tell(f"fails without a fault: {name}")
+        if failed:
+            raise RuntimeError("tests that have noticed mutants fail without a fault")
+        return True
+
+    def _usual_s(self) -> Mapping[str, float]:
+        return {name: test.processor_s for name, test in self._tests.items()}
 
 
 def _control(job: Job) -> None:

@@ -48,6 +48,16 @@ def test_nothing():
 def test_roles():
     assert "admin" in ROLES
 """
+FLAKY = """
+from pathlib import Path
+from sums import is_one
+
+def test_flaky():
+    runs = Path(__file__).with_name("runs")
+    count = len(runs.read_text()) if runs.exists() else 0
+    runs.write_text("x" * (count + 1))
+    assert is_one(1) and count < 2
+"""
 
 
 def source_of(folder: Path, text: str) -> Source:
@@ -98,6 +108,16 @@ def test_a_run(tmp_path: Path) -> None:
     again = run(tmp_path)
     assert "recorded" not in again.stdout
     assert "12 mutants: 6 killed (50.0%)" in again.stdout
+
+
+def test_a_test_that_fails_without_a_fault(tmp_path: Path) -> None:
+    """A test that has noticed mutants, and then fails without a fault, ends the run with its name."""
+    (tmp_path / "sums.py").write_text("def is_one(number):\n    return number == 1\n")
+    (tmp_path / "test_sums.py").write_text(FLAKY)
+    done = run(tmp_path)
+    assert done.returncode == 1
+    assert "fails without a fault: test_sums.py::test_flaky" in done.stdout
+    assert "a stage has failed" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,22 @@
 
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
 
+from sallyport.base.errors import StoreError
 from sallyport.certs.authority import common_name
 from sallyport.certs.folder import CertificateFolder, present
 from sallyport.nodes.certificates import OwnFiles, SharedFiles
 from tests.areas import Areas, running_store, stored
 from tests.certs.conftest import made
-from tests.nodes.conftest import Pair, until
+from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
+from tests.waiting import until
 
 __all__ = ["made"]
 
@@ -95,6 +98,41 @@ async def test_keys_are_sealed(nodes: tuple[Areas, Areas]) -> None:
     """No private key is in the store in clear."""
     one, _ = nodes
     assert b"PRIVATE KEY" not in stored(one.store)
+
+
+async def test_a_restored_backup_without_certificates(nodes: tuple[Areas, Areas], tmp_path: Path) -> None:
+    """If a backup has no certificates, those of the nodes stay, and become those of the restored store. All nodes
+    accept writes again."""
+    one, two = nodes
+    await one.store.write(lambda tx: tx.execute("delete from certificate_files"))
+    await one.copies.backup(tmp_path / "backup.db")
+    before = one.certificate_files.folder.files()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(two.app.follower.run)
+        await one.copies.restore(tmp_path / "backup.db")
+        for each in nodes:
+            await until(partial(stores, each, len(before)))
+            assert each.certificate_files.folder.files() == before
+        nursery.cancel_scope.cancel()
+
+
+async def stores(areas: Areas, number: int) -> bool:
+    """Return whether a node accepts writes, and the store has this number of files."""
+    with suppress(StoreError):
+        sql = "select count(*) from certificate_files"
+        return await areas.store.write(lambda tx: tx.value(int, sql)) == number
+    return False
+
+
+async def test_a_backup_of_postgresql_is_restored_to_sqlite(nodes: tuple[Areas, Areas], tmp_path: Path) -> None:
+    """The certificates of the backup become files."""
+    one, _ = nodes
+    await one.copies.backup(tmp_path / "backup.db")
+    (tmp_path / "sqlite").mkdir()
+    async with running_store(tmp_path / "sqlite" / "s.db") as store:
+        areas = Areas(store, one.clock)
+        await areas.copies.restore(tmp_path / "backup.db")
+        assert areas.certificate_files.folder.files() == one.certificate_files.folder.files()
 
 
 async def test_a_backup_has_the_certificates(nodes: tuple[Areas, Areas], made: Path, tmp_path: Path) -> None:

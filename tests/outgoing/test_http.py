@@ -92,12 +92,13 @@ async def test_only_traced_servers_learn_the_trace() -> None:
     """A factory for servers of the login sends `traceparent`, with the limits of its tenant. No other factory does, and
     none outside of a request."""
     plain = HttpFactory(egress=ANYWHERE).of(7)
+    traced = plain.traced(is_sampled=False)
     async with serving(echo) as server:
-        before = (await ask(server, http=plain.traced())).json()["headers"]
+        before = (await ask(server, http=traced)).json()["headers"]
         with following(trace := Trace("1" * 32, "2" * 16)):
-            found = [(await ask(server, http=each)).json()["headers"] for each in (plain, plain.traced())]
-    assert [each.get("traceparent") for each in (before, *found)] == [None, None, trace.header]
-    assert plain.traced().egress is plain.egress
+            found = [(await ask(server, http=each)).json()["headers"] for each in (plain, traced)]
+    assert [each.get("traceparent") for each in (before, *found)] == [None, None, trace.header(is_sampled=False)]
+    assert traced.egress is plain.egress
 
 
 @pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -53,11 +53,12 @@ needs_postgres = pytest.mark.skipif(programs() is None, reason="no PostgreSQL: a
 
 @dataclass
 class Server:
-    """A cluster in a directory. A test can start, kill and stop it."""
+    """A cluster in a directory. A test can start, kill and stop it. environ: further environment variables."""
 
     directory: Path
     port: int
     settings: dict[str, str]
+    environ: dict[str, str] = field(default_factory=dict)
 
     def make(self) -> None:
         """Make the cluster."""
@@ -70,15 +71,17 @@ class Server:
         """Start the server, and wait until it accepts connections."""
         self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "start")
 
-    def standby(self, directory: Path, *, primary_port: int = 0) -> "Server":
+    def standby(
+        self, directory: Path, *, primary_port: int = 0, port: int = 0, environ: dict[str, str] | None = None
+    ) -> "Server":
         """Return a running standby that pg_basebackup has copied from this server. From now on, each commit of this
         server waits for the standby.
 
         directory: an empty directory. primary_port: the port at which the standby reaches this server, if it is another
-        than the port of this server.
+        than the port of this server. port: of the standby; 0: a free one. environ: the standby's own variables.
         """
         _give_away(directory)
-        standby = Server(directory, free_port(), self.settings)
+        standby = Server(directory, port or free_port(), self.settings, environ or {})
         source = f"host=127.0.0.1 user={USER} port="
         standby._run("pg_basebackup", "--checkpoint=fast", "--no-sync", "-d", f"{source}{self.port}")
         with (directory / "data" / "postgresql.conf").open("a") as file:
@@ -146,7 +149,8 @@ class Server:
         assert folder is not None
         command = [str(folder / program), "-D", str(self.directory / "data"), *words]
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
-        subprocess.run(command, check=True, capture_output=True, cwd=self.directory, **user)  # type: ignore[call-overload]
+        environ = {**os.environ, **self.environ}
+        subprocess.run(command, check=True, capture_output=True, cwd=self.directory, env=environ, **user)  # type: ignore[call-overload]
 
 
 def runs(process_id: int) -> bool:
@@ -165,13 +169,13 @@ def _parent(path: Path) -> int:
         return 0
 
 
-def made(directory: Path, settings: dict[str, str]) -> Server:
+def made(directory: Path, settings: dict[str, str], environ: dict[str, str] | None = None) -> Server:
     """Return a new cluster that is running.
 
     directory: an empty directory.
     """
     _give_away(directory)
-    server = Server(directory, free_port(), settings)
+    server = Server(directory, free_port(), settings, environ or {})
     server.make()
     server.start()
     return server

@@ -111,6 +111,11 @@ class ShelvesArea(Area):
         """Note the call."""
         self.done.append("restored")
 
+    async def completed(self) -> None:
+        """Write, and note the call."""
+        await self._store.write(lambda tx: tx.value(int, "select count(*) from tenants"))
+        self.done.append("completed")
+
     async def _dust(self) -> None: ...
 
     async def _count(self) -> None: ...
@@ -151,7 +156,8 @@ async def test_a_new_area_is_one_entry(tmp_path: Path, clock: SetClock) -> None:
 
 
 async def test_a_new_area_is_restored(tmp_path: Path, clock: SetClock) -> None:
-    """The area takes part in a restore: it makes codes invalid, revokes tokens on request, and loads its data again."""
+    """The area takes part in a restore: it makes codes invalid, revokes tokens on request, loads its data again, and
+    then writes."""
     async with running_engine(tmp_path) as store:
         areas = Areas(store, clock, further=[ShelvesArea])
         await areas.prepare()
@@ -159,10 +165,10 @@ async def test_a_new_area_is_restored(tmp_path: Path, clock: SetClock) -> None:
         backup = tmp_path / "backup.db"
         await areas.copies.backup(backup)
         await areas.copies.restore(backup)
-        assert [each for each in shelves.done if each != "forgot"] == ["void", "restored"]
+        assert [each for each in shelves.done if each != "forgot"] == ["void", "restored", "completed"]
         shelves.done.clear()
         await areas.copies.restore(backup, revoke_tokens=True)
-        assert [each for each in shelves.done if each != "forgot"] == ["void", "revoked", "restored"]
+        assert [each for each in shelves.done if each != "forgot"] == ["void", "revoked", "restored", "completed"]
 
 
 async def test_two_areas_have_no_common_command(tmp_path: Path, clock: SetClock) -> None:

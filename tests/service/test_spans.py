@@ -1,14 +1,19 @@
 """The spans of logins, at a collector that speaks OTLP over HTTP, and without one."""
 
+import json
 import re
+import socket
+import socketserver
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar, Final
 
 import httpx
 import pytest
@@ -16,18 +21,22 @@ import trio
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from sallyport.areas.login.spans import FinishedLogin
 from sallyport.base.errors import ConfigError
 from sallyport.metrics import SpanMetrics
 from sallyport.outgoing import spans
-from sallyport.outgoing.spans import MAX_WAITING, SpanExporter
+from sallyport.outgoing.spans import MAX_WAITING, Finished, SpanExporter
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.service.build import build
+from sallyport.settings.settings import Settings
 from tests.peers.hook import Hook
 from tests.running_service import RunningService, running_service
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 SECRET = "a secret of these tests"
+EXPORTED = "sallyport_exported_logins_total"
 SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 LOGIN = FinishedLogin(
     None, 1_000_000, 1_500_000, 1_600_000, 200_000, 100_000, ("corp", "vpn", "pap", "local", "accept", "")
@@ -129,6 +138,11 @@ def test_a_login_with_a_second_factor_is_four_spans(service: RunningService, col
     with service.radius(SECRET) as client:
         assert client.login("kim-asked", "hello") == ACCESS_ACCEPT
     (event,) = service.post("/ad/GetAuthLog", {**SCOPE, "search": "kim-asked"})["events"]
+    by_trace = service.post("/ad/GetAuthLog", {**SCOPE, "traceId": event["traceId"]})
+    assert (by_trace["events"], by_trace["totalCount"]) == ([event], 1)
+    assert service.post("/ad/GetAuthLog", {**SCOPE, "traceId": event["traceId"][:-1]})["totalCount"] == 0
+    found = service.ok("event", "list", "--domain", "default", "--trace-id", event["traceId"], "--json")
+    assert [each["eventId"] for each in json.loads(found)] == [event["eventId"]]
     eventually(lambda: event["traceId"] in collector.traces())
     parts = collector.traces()[event["traceId"]]
     whole, first, second, store = (parts[name] for name in ("RADIUS login", "first factor", "second factor", "store"))
@@ -200,7 +214,7 @@ async def test_a_full_queue_drops(collector: Collector) -> None:
         exporter.offer([LOGIN] * (MAX_WAITING - 1))
         exporter.offer([LOGIN] * 5)
         exporter.offer([LOGIN])
-        assert registry.get_sample_value("sallyport_exported_logins_total", {"result": "dropped"}) == 5
+        assert registry.get_sample_value(EXPORTED, {"result": "dropped"}) == 5
         began = time.monotonic()
         with trio.move_on_after(0):
             await exporter.run()
@@ -236,14 +250,110 @@ def test_the_parts_of_a_login(login: FinishedLogin, parts: list[tuple[int, int]]
     assert whole.start_us == parts[0][0] and whole.end_us == parts[-1][1]
 
 
-def test_the_extra_is_needed_only_with_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the setting, nothing of the extra is imported. With it, the error names the extra that is missing."""
+def test_nothing_of_the_extra_is_imported_without_the_setting(tmp_path: Path) -> None:
+    """A service without the setting does not import its packages."""
     code = (
         "import sys, sallyport.service.serve; "
         "print([each for each in sys.modules if each.startswith(('opentelemetry', 'google.protobuf'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout == "[]\n"
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(ConfigError, match=r"otlp_url needs the extra `otel`: pip install .*\[otel\]"):
-        SpanExporter("http://127.0.0.1:9/v1/traces", "n1", SpanMetrics(CollectorRegistry()))
+
+
+async def test_a_service_without_the_extra_refuses_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install. It comes before the store is opened, and only from a process that answers
+    logins. Another package of OpenTelemetry does not help."""
+    settings = Settings(data_dir=tmp_path, otlp_url="http://127.0.0.1:9/v1/traces")
+    monkeypatch.delitem(sys.modules, "sallyport.outgoing.otlp", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1", None)
+    with pytest.raises(ConfigError, match=r"otlp_url needs .*pip install --require-hashes -r requirements-otel.lock$"):
+        await stack(settings, joins=True)
+    assert not settings.database_path.exists()
+    await stack(settings, joins=False)
+    assert settings.database_path.exists()
+
+
+async def stack(settings: Settings, *, joins: bool) -> None:
+    """Build a service, and end it."""
+    async with build(settings, {}, joins=joins):
+        pass
+
+
+class Endless(socketserver.StreamRequestHandler):
+    """Answers each request with a head, or with a body, that does not end. Each octet of the head comes at once."""
+
+    part: ClassVar[bytes] = b"x"
+
+    def handle(self) -> None:
+        """Send until the client closes the connection."""
+        self.connection.recv(65536)
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n")
+        if self.part is BODY:
+            self.wfile.write(b"\r\n")
+        with suppress(OSError):
+            while True:
+                self.wfile.write(self.part)
+                time.sleep(0.001 if self.part is BODY else 0.05)
+
+
+BODY: Final = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+HEAD: Final = b"x"
+
+
+@pytest.mark.parametrize(
+    ("part", "why"), [(BODY, "more than 64 KiB"), (HEAD, "no answer in time")], ids=["body", "head"]
+)
+async def test_an_endless_answer_is_not_read(part: bytes, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exporter reads a limited number of octets, for a limited time. Then its logins count as failed."""
+    monkeypatch.setattr(spans, "TIMEOUT_S", 1.0 if part is HEAD else 30.0)
+    handler = type("Handler", (Endless,), {"part": part})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            found = await failure(f"http://127.0.0.1:{server.server_address[1]}/v1/traces")
+        finally:
+            server.shutdown()
+            thread.join()
+    (told,) = found
+    assert told.startswith("127.0.0.1: ") and told.endswith(why)
+
+
+async def failure(url: str, *logins: Finished) -> list[str]:
+    """Return the error that the log has after a failed export."""
+    registry = CollectorRegistry()
+    exporter = SpanExporter(url, "n1", SpanMetrics(registry))
+    with capture_logs() as logged:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(exporter.run)
+            exporter.offer(logins or [LOGIN])
+            await until(lambda: registry.get_sample_value(EXPORTED, {"result": "failed"}) == 1)
+            nursery.cancel_scope.cancel()
+    return [each["error"] for each in logged if each["event"] == "spans_not_exported"]
+
+
+async def test_an_error_of_one_export_does_not_end_the_exporter(collector: Collector) -> None:
+    """Its logins count as failed, and the next ones are exported."""
+
+    class Faulty:
+        def spans(self) -> Sequence[spans.Span]:
+            raise LookupError("no such span")
+
+    registry = CollectorRegistry()
+    exporter = SpanExporter(collector.url, "goes on", SpanMetrics(registry))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(exporter.run)
+        exporter.offer([Faulty()])
+        await until(lambda: registry.get_sample_value(EXPORTED, {"result": "failed"}) == 1)
+        exporter.offer([LOGIN])
+        await until(lambda: registry.get_sample_value(EXPORTED, {"result": "sent"}) == 1)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_log_says_why_spans_are_not_exported() -> None:
+    """The text names the host of the collector, but not the path, which may be a secret."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    (told,) = await failure(f"http://127.0.0.1:{port}/v1/secret")
+    assert told == f"127.0.0.1: no connection: port {port} is closed; check the port, and that the server runs"

@@ -2,83 +2,126 @@
 no clock and no process: test_checks.py feeds each one a history that breaks its promise."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.soak.history import Bulk, Failure, History, Login
+from tests.soak.history import Bulk, Failure, History, Login, Packet
 from tests.torture.probe import Answer
 
-Row = tuple[str, str, float]
-"""The station, or the session and status, of a stored record, its decision, and its time in seconds."""
-WINDOW_S: Final = 15.0
-"""The default of the setting duplicate_window_s: a request that is repeated later may be decided and stored again."""
+WINDOW_S: Final = 10.0
+"""A request that is repeated for longer may be decided and stored again. The setting duplicate_window_s is 15; the rest
+is for datagrams that wait in a socket."""
+RECOVERY_S: Final = 10.0
+"""Within this time after a fault that disturbs all, requests may still fail."""
+HELD_S: Final = 2.5
+"""For this time after an Accept, no further request of the same login prompts. The service holds it for three seconds
+of the database's clock."""
 MAX_S: Final = 0.25
 """The longest delay of another tenant, on a machine as fast as that of the limit."""
+READY_S: Final = 2.0
+"""Within this time, /readyz answers 503 if the store accepts no write."""
+STORE: Final = ("database", "link")
+"""The places whose faults can lose the result of a commit."""
 SHOWN: Final = 5
+OFTEN: Final = 4
+"""A kind of fault that came so often in an installation must have had an effect."""
 MORE_FILES, MORE_DESCRIPTORS, MORE_THREADS, MORE_MIB = 24, 40, 24, 48.0
 
 
-def stored(logins: Sequence[Login], rows: Iterable[Row], *, may_repeat: bool) -> list[str]:
-    """Each answer that a client received is in the store, and no login is recorded twice within the window of
-    retransmissions.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stored login or accounting record. key: the station, or the session and status. node: the number of the node;
+    0 for accounting. would: what enforcing would have decided, in monitor mode."""
 
-    may_repeat: whether a repeated request may have two records, because the service could not find out whether the
-    first one was committed (PostgreSQL). Only the last round of an EAP login has a record, so that its clients may have
-    more of them.
+    key: str
+    decision: str
+    user: str
+    domain: str = "default"
+    node: int = 0
+    would: str = field(default="", compare=False)
+
+
+# --- 1: every answer is stored -------------------------------------------------------------------------------------
+
+
+def stored(history: History, rows: Iterable[Row]) -> list[str]:
+    """Each answer that a client received is in the store, with its user, domain and node. A request is recorded once
+    within the window of retransmissions.
+
+    A request may have two records if the result of a commit was lost with the connection to PostgreSQL, or with its
+    server. A supplicant may begin an EAP login again.
     """
-    found = defaultdict[str, list[tuple[float, str]]](list)
-    for station, decision, at in rows:
-        found[station].append((at, decision))
-    findings, answered, sent = [], defaultdict[str, Counter[str]](Counter), Counter[str]()
-    for login in logins:
-        sent[login.station] += login.kind != "eap"
-        if login.decision:
-            answered[login.station][login.decision] += 1
-    for station, decisions in answered.items():
-        if missing := decisions - Counter(decision for _, decision in found[station]):
-            findings.append(f"{station}: answered {dict(missing)}, stored {sorted(found[station])}")
-    if not may_repeat:
-        findings += [
-            f"{station}: {number} logins, stored {sorted(found[station])}"
-            for station, number in sent.items()
-            if number and repeats([at for at, _ in found[station]], number)
-        ]
+    found, logins, findings = _by_key(rows), defaultdict[str, list[Login]](list), list[str]()
+    for login in history.logins:
+        logins[login.station].append(login)
+    for station, each in logins.items():
+        answers = Counter(Row(station, one.decision, one.user, one.domain, one.node) for one in each if one.decision)
+        if missing := answers - Counter(found[station]):
+            findings.append(f"{station}: answered {list(missing)}, stored {found[station]}")
+        packets = [packet for one in each for packet in one.packets if packet.sent]
+        if each[0].kind != "eap" and not history.has_fault(each[0].began, each[-1].ended, STORE, RECOVERY_S):
+            findings += [
+                f"{station}: {number} records of node {node}, {_decisions(packets, node)} requests"
+                for node, number in Counter(row.node for row in found[station]).items()
+                if number > _decisions(packets, node)
+            ]
     return findings
 
 
-def bulk_stored(bulk: Bulk, rows: Iterable[Row], *, may_repeat: bool) -> list[str]:
+def _decisions(packets: Iterable[Packet], node: int) -> int:
+    """Return how often a node may decide these requests."""
+    return sum(1 + int((each.last - each.first) // WINDOW_S) for each in packets if each.node == node)
+
+
+def bulk_stored(history: History, bulk: Bulk, rows: Iterable[Row]) -> list[str]:
     """The same for the requests of a load generator, where each key is sent once."""
-    found = defaultdict[str, list[tuple[float, str]]](list)
-    for key, decision, at in rows:
-        found[key].append((at, decision))
-    missing = [
-        f"{key}: answered {each}, stored {found[key]}"
-        for key, each in bulk.answers.items()
-        if each not in [decision for _, decision in found[key]]
-    ]
-    twice = [
-        f"{key}: stored {sorted(each)}"
-        for key, each in found.items()
-        if not may_repeat and repeats([at for at, _ in each], 1)
-    ]
+    found, missing, twice = _by_key(rows), list[str](), list[str]()
+    for key, each in bulk.answers.items():
+        if Row(key, each.decision, each.user, node=bulk.node) not in found[key]:
+            missing.append(f"{bulk.kind} {key}: answered {each}, stored {found[key]}")
+        is_repeated = len(found[key]) > 1 + int(each.latency_s // WINDOW_S)
+        if is_repeated and not history.has_fault(each.began, each.began + each.latency_s, STORE, RECOVERY_S):
+            twice.append(f"{bulk.kind} {key}: answered {each}, stored {found[key]}")
     return _cut(missing) + _cut(twice)
 
 
-def repeats(times: Iterable[float], requests: int) -> bool:
-    """Return whether there are more records than requests, although none of the others is beyond the window."""
-    ordered = sorted(times)
-    late = sum(after - before >= WINDOW_S for before, after in pairwise(ordered))
-    return len(ordered) - requests > late
+def _by_key(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
+    found = defaultdict[str, list[Row]](list)
+    for row in rows:
+        found[row.key].append(row)
+    return found
+
+
+def restored(kept: Mapping[str, str], rows: Iterable[Row]) -> list[str]:
+    """A backup has each login that was answered before it began. kept: their decisions by station."""
+    found = defaultdict[str, set[str]](set)
+    for row in rows:
+        found[row.key].add(row.decision)
+    return _cut(
+        [
+            f"{station}: answered {decision}, in the restored backup: {found[station] or 'nothing'}"
+            for station, decision in kept.items()
+            if decision not in found[station]
+        ]
+    )
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
 
 
 def right_answers(bulk: Bulk) -> list[str]:
-    """Each answer to a load generator is authentic, and the one that the password deserves."""
-    wrong = [f"{bulk.kind} {key}: {each}" for key, each in bulk.answers.items() if each != bulk.right]
+    """Each answer to a load generator is authentic, and fits the password."""
+    wrong = [f"{bulk.kind} {key}: {each}" for key, each in bulk.answers.items() if each.decision != bulk.right]
     forged = [f"{bulk.kind}: {bulk.forged} answers are not authentic"] if bulk.forged else []
     return forged + _cut(wrong)
+
+
+def authentic(history: History) -> list[str]:
+    """Each answer that a NAS receives fits a request of its socket."""
+    return [f"{history.forged} answers are not authentic"] if history.forged else []
 
 
 def answered(bulk: Bulk) -> list[str]:
@@ -86,39 +129,81 @@ def answered(bulk: Bulk) -> list[str]:
     return [f"{bulk.kind}: {bulk.lost} of {bulk.sent} requests were not answered"] if bulk.lost else []
 
 
-def one_answer(logins: Sequence[Login]) -> list[str]:
-    """A retransmission gets the same octets again."""
-    return [f"{each}: {each.answers} different answers" for each in logins if each.answers > 1]
-
-
-def one_accept(logins: Sequence[Login], rows: Iterable[Row], *, is_shared: bool) -> list[str]:
-    """One approval admits one login. On PostgreSQL (is_shared) a NAS may ask the next node in the moment in which the
-    first one answers: then that node prompts again, and each Accept has a prompt of its own."""
-    accepted = defaultdict[str, list[float]](list)
-    for station, decision, at in rows:
-        if decision == "accept":
-            accepted[station].append(at)
+def unanswered(history: History) -> list[str]:
+    """A login gets an answer unless a fault disturbs its last ten seconds, and a retransmission gets one again."""
     findings = []
-    for each in logins:
-        times = accepted[each.station]
-        most = max(each.prompts, 1) if is_shared else 1
-        if each.kind == "push" and (each.accepts > most or repeats(times, most)):
-            findings.append(f"{each}: {each.accepts} Accepts, {len(times)} stored, {each.prompts} prompts")
+    for each in history.logins:
+        last = each.ended - RECOVERY_S
+        if each.kind != "eap" and not each.code and _is_quiet(history, max(each.began, last), each.ended, each.nodes):
+            findings.append(f"{each}: no answer")
+        if each.silent and _is_quiet(history, each.silent, each.ended, {each.node}):
+            findings.append(f"{each}: no answer to its retransmission for {each.ended - each.silent:.1f} s")
     return findings
 
 
-def one_prompt(history: History, rows: Iterable[Row], *, is_shared: bool) -> list[str]:
-    """One login prompts its user once, within the window of retransmissions. A prompt of SQLite ends with its process,
-    so that a login over a kill is not judged there. On PostgreSQL (is_shared) another node takes it over; a request
-    that reaches the next node after the answer of the first one is another login, with a record of its own."""
-    records = Counter(station for station, _, _ in rows)
+def _is_quiet(history: History, began: float, ended: float, nodes: set[int]) -> bool:
+    is_disturbed = history.is_disturbed(began, ended, nodes, RECOVERY_S)
+    return not is_disturbed and not history.has_fault(began, ended, ("network",))
+
+
+def one_answer(logins: Sequence[Login]) -> list[str]:
+    """A retransmission gets the same octets again."""
     return [
-        f"{each}: {each.prompts} prompts, {records[each.station]} records"
-        for each in history.logins
-        if each.prompts > (max(records[each.station], 1) if is_shared else 1)
-        and each.ended - each.began < WINDOW_S
-        and (is_shared or not history.is_disturbed(each.began, each.ended))
+        f"{each}: {len(packet.replies)} different answers of node {packet.node}"
+        for each in logins
+        for packet in each.packets
+        if len(packet.replies) > 1 and packet.last - packet.first < WINDOW_S
     ]
+
+
+# --- 2: one prompt, one Accept -------------------------------------------------------------------------------------
+
+
+def one_accept(history: History, rows: Iterable[Row]) -> list[str]:
+    """One approval admits one login: at the NAS, and in the store."""
+    accepted = Counter(row.key for row in rows if row.decision == "accept")
+    findings = []
+    for each in history.logins:
+        if each.kind != "push":
+            continue
+        most, number = max(len(each.prompts), 1), accepted[each.station]
+        has_lost_commit = history.has_fault(each.began, each.ended, STORE, RECOVERY_S)
+        if each.accepts > most or (number > most and not has_lost_commit):
+            findings.append(f"{each}: {each.accepts} Accepts, {number} stored, {len(each.prompts)} prompts")
+    return findings
+
+
+def one_prompt(history: History, *, timeout_s: float, is_shared: bool) -> list[str]:
+    """One login prompts its user once. Another prompt needs a reason: the prompt before is over, and not because of an
+    Accept in the last seconds; or the only process that knew it has ended, as with SQLite (not is_shared)."""
+    return [
+        f"{each}: prompts after {[round(at - each.began, 1) for at in each.prompts]} s"
+        for each in history.logins
+        if any(
+            not _is_over(each, before, after, timeout_s)
+            and not history.has_fault(before - RECOVERY_S, after, ("provider",))
+            and not any(_forgets(span.fault, is_shared) for span in history.during(before, after))
+            for before, after in pairwise(sorted(each.prompts))
+        )
+    ]
+
+
+def _is_over(login: Login, before: float, after: float, timeout_s: float) -> bool:
+    """Return whether the prompt of one time had expired before another one, or was decided long enough before it."""
+    if after >= before + timeout_s - 1:
+        return True
+    if login.approval == "approved":
+        return after >= before + login.approval_s + HELD_S
+    return login.approval == "denied" and after >= before + login.approval_s
+
+
+def _forgets(fault: str, is_shared: bool) -> bool:
+    """Return whether a fault lets the service forget prompts. A node with a new master key and a node without it do not
+    join each other's prompts."""
+    return fault == "keys" or (not is_shared and fault in {"kill", "restart", "start"})
+
+
+# --- 3 and 5: decisions --------------------------------------------------------------------------------------------
 
 
 def permitted(logins: Sequence[Login]) -> list[str]:
@@ -128,23 +213,62 @@ def permitted(logins: Sequence[Login]) -> list[str]:
     ]
 
 
-def admitted(logins: Sequence[Login]) -> list[str]:
-    """A user that nothing forbids is never rejected, whatever fails."""
-    return [f"{each}: Reject" for each in logins if each.expected and each.code == ACCESS_REJECT]
+def admitted(history: History) -> list[str]:
+    """A user that nothing forbids is not rejected, whatever fails. A push, a directory and an EAP conversation depend
+    on their `fragile` places."""
+    return [
+        f"{each}: Reject"
+        for each in history.logins
+        if each.expected and each.code == ACCESS_REJECT
+        if not history.has_fault(each.began, each.ended, each.fragile, RECOVERY_S)
+    ]
 
 
-def served(history: History, *, grace_s: float) -> list[str]:
-    """Requests of the API, pages of the console and commands fail only during a fault that disturbs all. An internal
-    error is never right."""
+def monitored(history: History, rows: Iterable[Row], would: Mapping[str, str]) -> list[str]:
+    """Monitor mode prompts nobody, and records what enforcing would decide. would: by user."""
+    logins = [each for each in history.logins if each.kind == "monitor"]
+    stations = {each.station for each in logins if each.expected}
+    wrong = [f"{row}" for row in rows if row.key in stations and row.would != would[row.user]]
+    return _cut(wrong) + [f"{each}: a prompt in monitor mode" for each in logins if each.prompts]
+
+
+# --- the service as a whole ----------------------------------------------------------------------------------------
+
+
+def served(history: History) -> list[str]:
+    """Requests of the API, pages of the console and commands fail only during a fault of their node that disturbs all.
+    An internal error is never right."""
     return [
         each.what
         for each in history.failures
-        if _is_internal(each) or not history.is_disturbed(each.began, each.ended, grace_s)
+        if _is_internal(each) or not history.is_disturbed(each.began, each.ended, {each.node}, RECOVERY_S)
     ]
 
 
 def _is_internal(failure: Failure) -> bool:
     return " 500 " in f"{failure.what} "
+
+
+def ready(history: History) -> list[str]:
+    """/readyz answers 200 unless a fault disturbs all tenants of the node, and 503 while its store accepts no write."""
+    wrong = [
+        f"/readyz of node {each.node}: {each.status or 'no answer'}"
+        for each in history.readiness
+        if each.status != 200 and not history.is_disturbed(each.at, each.at, {each.node}, RECOVERY_S)
+    ]
+    missed = []
+    for span in history.spans:
+        for node in span.nodes if span.blocks else ():
+            late = [each for each in history.readiness if each.node == node]
+            late = [each for each in late if span.began + READY_S < each.at < span.ended]
+            if late and all(each.status == 200 for each in late):
+                missed.append(f"/readyz of node {node}: 200 during {span.fault}, {len(late)} times")
+    return _cut(wrong) + missed
+
+
+def informed(history: History) -> list[str]:
+    """Each agent has the state of the last change once the faults are over."""
+    return [f"{history.outdated_agents} agents have no new state"] if history.outdated_agents else []
 
 
 def undelayed(answers: Sequence[Answer]) -> list[str]:
@@ -172,24 +296,53 @@ class Size:
     files: int
 
 
+def lives(sizes: Sequence[Size]) -> list[list[Size]]:
+    """Return the sizes of each process that has more than one."""
+    found = defaultdict[int, list[Size]](list)
+    for size in sizes:
+        found[size.process].append(size)
+    return [each for each in found.values() if len(each) > 1]
+
+
 def bounded(sizes: Sequence[Size]) -> list[str]:
     """A service that runs on takes no more memory, descriptors, threads and files. sizes: of one node, in order."""
-    lives = defaultdict[int, list[Size]](list)
-    for size in sizes:
-        lives[size.process].append(size)
     findings = []
-    for first, *others in lives.values():
-        last = others[-1] if others else first
+    for first, *others in lives(sizes):
         for name, more in (
             ("descriptors", MORE_DESCRIPTORS),
             ("threads", MORE_THREADS),
             ("files", MORE_FILES),
             ("memory_mib", MORE_MIB),
         ):
-            before, after = getattr(first, name), getattr(last, name)
+            before, after = getattr(first, name), getattr(others[-1], name)
             if after > before + more:
                 findings.append(f"{name} grew from {before:g} to {after:g} in {len(others)} rounds")
     return findings
+
+
+# --- the campaign itself -------------------------------------------------------------------------------------------
+
+
+def effective(
+    faults: Mapping[str, int], effects: Mapping[str, int], outcomes: Mapping[tuple[str, str], int], kinds: Iterable[str]
+) -> list[str]:
+    """Each kind of fault had an effect, and each kind of client got an Accept and a Reject. Otherwise the campaign has
+    not tested what it says.
+
+    faults: the number of each. effects: the sum of their effects. outcomes: of `History.outcomes`. kinds: of clients.
+    """
+    without = [
+        f"{number} times {name} had no effect"
+        for name, number in faults.items()
+        if number >= OFTEN and not effects.get(name)
+    ]
+    one_sided = [
+        f"no {kind} login got the decision {decision}"
+        for kind in kinds
+        for decision in ("accept", "reject")
+        if not outcomes.get((kind, decision))
+    ]
+    return without + one_sided
 
 
 def _cut(findings: list[str]) -> list[str]:

@@ -3,18 +3,21 @@ random numbers. None raises an error because another fault has broken what it us
 
 import os
 import signal
+import socket
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from random import Random
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from tests.peers.hook import Handler
 from tests.running_service import ServiceError
-from tests.soak.programs import READS, SYNCS, WRITES
-from tests.soak.site import ERRORS, Site
+from tests.soak.history import Span
+from tests.soak.programs import READS, SYNCS, WRITES, Shim
+from tests.soak.schedule import PAUSE_S
+from tests.soak.site import ERRORS, Kept, Site
 
-Missing = (OSError, AssertionError, KeyError, ValueError)
+Missing = (OSError, AssertionError, ValueError)
 """What a request to a node raises that another fault has stopped."""
 
 
@@ -25,6 +28,7 @@ class Fault(ABC):
     place: ClassVar[str]
     longest_s: ClassVar[float]
     disturbs_all: ClassVar[bool] = False
+    pause_s: ClassVar[float] = PAUSE_S
     needs_postgres: ClassVar[bool] = False
     needs_sqlite: ClassVar[bool] = False
 
@@ -33,13 +37,32 @@ class Fault(ABC):
         self.random = random
         self.number = random.randrange(len(site.nodes))
         self.node = site.nodes[self.number]
+        self.effect = 0
+        self.blocks = False
 
     @abstractmethod
     def start(self) -> None:
-        """Begin the fault."""
+        """Begin the fault. `blocks` is whether the stores of its nodes accept no write meanwhile."""
 
     def stop(self) -> None:  # noqa: B027  a fault that happens in a moment has nothing to end
-        """End the fault."""
+        """End the fault. Afterwards `effect` is a number above zero if it has broken something."""
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        """The numbers of the nodes that the fault concerns."""
+        return frozenset({self.number})
+
+    def span(self, began: float, ended: float) -> Span:
+        """Return its entry in the history."""
+        return Span(self.name, self.place, began, ended, self.nodes, self.disturbs_all, self.blocks)
+
+
+class SharedFault(Fault):
+    """A fault that concerns all nodes."""
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        return frozenset(range(len(self.site.nodes)))
 
 
 # --- processes ----------------------------------------------------------------------------------------------------
@@ -51,8 +74,9 @@ class Kill(Fault):
     name, place, longest_s, disturbs_all = "kill", "process", 1.0, True
 
     def start(self) -> None:
-        self.node.kill()
+        self.effect = int(self.site.is_alive(self.number))
         self.site.stopped.add(self.number)
+        self.node.kill()
 
     def stop(self) -> None:
         self.site.revive(self.number)
@@ -70,9 +94,10 @@ class Restart(Kill):
     name, longest_s = "restart", 0.5
 
     def start(self) -> None:
+        self.effect = int(self.site.is_alive(self.number))
+        self.site.stopped.add(self.number)
         with suppress(ServiceError):
             self.node.stop()
-        self.site.stopped.add(self.number)
 
 
 class Pause(Fault):
@@ -87,20 +112,23 @@ class Pause(Fault):
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self.node.is_running:
+        if self.site.is_alive(self.number):
             os.kill(self.node.process_id, number)
+            self.effect += 1
 
 
 # --- disk and clock -----------------------------------------------------------------------------------------------
 
 
-class FullDisk(Fault):
+class FullDisk(SharedFault):
     """The disk of the nodes is full, but for some octets."""
 
     name, place, longest_s, disturbs_all = "full-disk", "disk", 3.0, True
 
     def start(self) -> None:
-        self.site.disk.fill(self.random.choice((0, 4096, 100_000)))
+        left = self.random.choice((0, 4096, 100_000))
+        self.site.disk.fill(left)
+        self.effect = int(self.site.disk.free() <= 2 * left + 65_536)
 
     def stop(self) -> None:
         self.site.disk.clear()
@@ -109,14 +137,21 @@ class FullDisk(Fault):
 class FailingDisk(Fault):
     """Some writes, synchronizations and reads of a node's files fail."""
 
-    name, place, longest_s, disturbs_all = "failing-disk", "disk", 3.0, True
+    name, place, longest_s, disturbs_all = "failing-disk", "disk", 5.0, True
 
     def start(self) -> None:
-        calls = self.random.choice((WRITES, SYNCS, WRITES | SYNCS, READS))
-        self.site.shims[self.number].fail(calls, self.random.choice(ERRORS), self.random.choice((1, 2, 7, 97)))
+        self.shim = self._shim()
+        calls, every = self.random.choice((WRITES, SYNCS, WRITES | SYNCS, READS)), self.random.choice((1, 2, 7, 97))
+        self.blocks = calls != READS and every == 1 and not self.site.is_shared
+        self.before = self.shim.failed
+        self.shim.fail(calls, self.random.choice(ERRORS), every)
 
     def stop(self) -> None:
-        self.site.shims[self.number].fail(0, 0, 1)
+        self.shim.fail(0, 0, 1)
+        self.effect = self.shim.failed - self.before
+
+    def _shim(self) -> Shim:
+        return self.site.shims[self.number]
 
 
 class ClockStep(Fault):
@@ -126,46 +161,56 @@ class ClockStep(Fault):
 
     def start(self) -> None:
         size = self.random.choice((2.0, 30.0, 45.0, 3600.0 if not self.site.is_shared else 55.0))
+        self.before = self.site.shims[self.number].stepped
         self.site.shims[self.number].set_clock(self.random.choice((-1, 1)) * size)
 
     def stop(self) -> None:
         self.site.shims[self.number].set_clock(0)
+        self.effect = self.site.shims[self.number].stepped - self.before
 
 
 # --- other machines -----------------------------------------------------------------------------------------------
 
 
-class Datagrams(Fault):
+class Datagrams(SharedFault):
     """The network loses, repeats and reorders datagrams."""
 
     name, place, longest_s = "datagrams", "network", 8.0
 
     def start(self) -> None:
-        self.site.relay.disturb(*(self.random.choice((0, 10, 100, 300)) for _ in range(3)))
+        self.before = self.site.relay.disturb(*(self.random.choice((0, 10, 100, 300)) for _ in range(3)))
 
     def stop(self) -> None:
-        self.site.relay.disturb()
+        self.effect = self.site.relay.disturb().disturbed - self.before.disturbed
 
 
-class DeadProvider(Fault):
+class DeadProvider(SharedFault):
     """The provider of the second factor is away."""
 
     name, place, longest_s = "dead-provider", "provider", 4.0
 
     def start(self) -> None:
         self.site.hook.close()
+        with socket.socket() as sock:
+            self.effect = int(sock.connect_ex(("127.0.0.1", self.site.hook.port)) != 0)
 
     def stop(self) -> None:
         self.site.hook.open()
 
 
-class BadProvider(Fault):
+class BadProvider(SharedFault):
     """The provider answers late, or with an error that pretends an approval."""
 
     name, place, longest_s = "bad-provider", "provider", 4.0
 
     def start(self) -> None:
-        self.site.hook.misbehave = self.random.choice((_be_silent, _fail))
+        answer = self.random.choice((_be_silent, _fail))
+
+        def misbehave(handler: Handler) -> None:
+            self.effect += 1
+            answer(handler)
+
+        self.site.hook.misbehave = misbehave
 
     def stop(self) -> None:
         self.site.hook.misbehave = None
@@ -179,15 +224,17 @@ def _fail(handler: Handler) -> None:
     handler.say(500, {"status": "approved"})
 
 
-class DeadDirectory(Fault):
+class DeadDirectory(SharedFault):
     """Connections to the directory end, and no new ones are accepted."""
 
     name, place, longest_s = "dead-directory", "directory", 5.0
 
     def start(self) -> None:
+        self.before = self.site.proxy.refused
         self.site.proxy.cut()
 
     def stop(self) -> None:
+        self.effect += self.site.proxy.refused - self.before
         self.site.proxy.release()
 
 
@@ -197,16 +244,20 @@ class SlowDirectory(DeadDirectory):
     name = "slow-directory"
 
     def start(self) -> None:
+        self.before = self.site.proxy.refused
         self.site.proxy.hold()
+        with socket.create_connection(("127.0.0.1", self.site.proxy.port)):
+            self.effect = 1
 
 
-class KilledDirectory(Fault):
+class KilledDirectory(SharedFault):
     """The directory is killed, and started again."""
 
     name, place, longest_s = "killed-directory", "directory", 2.0
 
     def start(self) -> None:
         self.site.directory.kill()
+        self.effect = 1
 
     def stop(self) -> None:
         self.site.directory.start()
@@ -221,27 +272,25 @@ class CertificateRotation(Fault):
     name, place, longest_s = "certificate", "upkeep", 0.1
 
     def start(self) -> None:
-        self.site.command(self.number, "cert", "renew")
+        self.effect = int(self.site.command(self.number, "cert", "renew"))
 
 
 class MasterKeyRotation(Fault):
-    """All secrets get a new master key. On several nodes this needs new files and restarts, so that it is left out."""
+    """All secrets get a new master key."""
 
     name, place, longest_s, needs_sqlite = "master-key", "upkeep", 0.1, True
 
     def start(self) -> None:
-        self.site.command(self.number, "db", "rotate-key")
+        self.effect = int(self.site.command(self.number, "db", "rotate-key"))
 
 
 class Backup(Fault):
-    """A backup is made."""
+    """A backup is made. The campaign keeps the newest one, with its master key, to restore it at the end."""
 
     name, place, longest_s = "backup", "upkeep", 0.1
 
     def start(self) -> None:
-        backups = self.node.directory / "backups"
-        backups.mkdir(exist_ok=True)
-        self.site.command(self.number, "db", "backup", str(backups), "--keep", "2")
+        self.effect = int(make_backup(self.site, self.number))
 
 
 class Reload(Fault):
@@ -250,7 +299,7 @@ class Reload(Fault):
     name, place, longest_s = "reload", "upkeep", 0.1
 
     def start(self) -> None:
-        self.site.command(self.number, "server", "reload")
+        self.effect = int(self.site.command(self.number, "server", "reload"))
 
 
 class Removal(Fault):
@@ -262,67 +311,17 @@ class Removal(Fault):
         with suppress(*Missing):
             devices = self.node.devices()
             if devices:
-                ids = [each["deviceId"] for each in devices]
+                ids = [each["device_id"] for each in devices]
                 self.node.run("/network_device/DeleteDevice", {"deviceIds": ids}, domain="default")
+                self.effect = len(ids)
 
 
-# --- the database -------------------------------------------------------------------------------------------------
-
-
-class DatabaseKill(Fault):
-    """All processes of PostgreSQL are killed, and it recovers."""
-
-    name, place, longest_s, disturbs_all, needs_postgres = "database-kill", "database", 2.0, True, True
-
-    def start(self) -> None:
-        assert self.site.server is not None
-        self.site.server.kill()
-
-    def stop(self) -> None:
-        assert self.site.server is not None
-        self.site.server.start()
-
-
-class DatabasePause(Fault):
-    """All processes of PostgreSQL stand still, so that connections stay and nothing answers."""
-
-    name, place, longest_s, disturbs_all, needs_postgres = "database-pause", "database", 8.0, True, True
-
-    def start(self) -> None:
-        assert self.site.server is not None
-        self._frozen = self.site.server.frozen()
-        self._frozen.__enter__()
-
-    def stop(self) -> None:
-        self._frozen.__exit__(None, None, None)
-
-
-FAULTS: Final[tuple[type[Fault], ...]] = (
-    *(Kill, Kill, Kill, Kill, Loss, Restart, Pause),
-    *(FullDisk, FailingDisk, FailingDisk, ClockStep),
-    *(Datagrams, DeadProvider, BadProvider, DeadDirectory, SlowDirectory, KilledDirectory),
-    *(CertificateRotation, MasterKeyRotation, Backup, Reload, Removal),
-    *(DatabaseKill, DatabasePause),
-)
-"""All faults. One that is listed twice comes twice as often."""
-
-
-def kinds(engine: str) -> list[type[Fault]]:
-    """Return the faults of an engine."""
-    is_postgres = engine == "postgres"
-    return [each for each in FAULTS if not (each.needs_sqlite if is_postgres else each.needs_postgres)]
-
-
-def settle(site: Site, *, patience_s: float) -> list[str]:
-    """Start the nodes that have not started because of another fault. Return a finding for each that does not start
-    now."""
-    deadline = time.monotonic() + patience_s
-    findings = []
-    for number, node in enumerate(site.nodes):
-        if not node.is_running and number not in site.stopped:
-            findings.append(f"{node.directory.name} has ended by itself")
-        while not site.revive(number) and time.monotonic() < deadline:
-            time.sleep(0.5)
-        if not node.is_running:
-            findings.append(f"{node.directory.name} does not start\n{node.log()[-3000:]}")
-    return findings
+def make_backup(site: Site, number: int) -> bool:
+    """Make a backup at a node, and return whether it is made."""
+    directory = site.nodes[number].directory / "backups"
+    directory.mkdir(exist_ok=True)
+    before, key = time.monotonic(), (site.nodes[number].data_dir / "master.key").read_text()
+    if not site.command(number, "db", "backup", str(directory), "--keep", "2"):
+        return False
+    site.backups.append(Kept(max(directory.iterdir(), key=lambda path: path.stat().st_mtime_ns), before, key))
+    return True

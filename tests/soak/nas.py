@@ -1,7 +1,9 @@
 """What the clients of a round share, and a NAS that repeats a login with the same octets each second until it is
 answered. Without an answer it goes to the next node."""
 
+import select
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -12,9 +14,9 @@ from threading import Event
 from typing import Final
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.packet import ACCESS_ACCEPT, decode_reply
+from sallyport.radius.packet import decode_reply
 from tests.radius_client import RadiusClient
-from tests.soak.history import Login
+from tests.soak.history import Login, Packet
 from tests.soak.schedule import Round
 from tests.soak.site import SECRET, SOURCES, Site
 
@@ -22,6 +24,8 @@ AGAIN_S: Final = 1.0
 TRIES: Final = 4
 """Number of requests to one node before the next node is asked."""
 PATIENCE_S: Final = 40.0
+LATE_S: Final = 0.3
+"""The time for which a NAS reads the answers that come after the first one."""
 
 
 @dataclass
@@ -53,86 +57,103 @@ def station_prefix(number: int) -> str:
     return f"02-50-{number:02X}-"
 
 
-@dataclass
-class Asked:
-    """A login at one node. replies: the different answers to its octets."""
-
-    server: RadiusClient
-    packet: bytes
-    replies: list[bytes] = field(default_factory=list)
-
-    def send(self) -> None:
-        """Send the request, again with the same octets."""
-        with suppress(ConnectionRefusedError):  # of an earlier datagram: the node was down
-            self.server.send(self.packet)
-
-    def receive(self, seconds: float) -> bool:
-        """Wait for an authentic reply. Return whether one came."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self.server.sock.settimeout(left)
-            with suppress(OSError, PacketError):  # also a late answer to a former request
-                reply = self.server.sock.recv(4096)
-                decode_reply(reply, self.packet, self.server.secret)
-                if reply not in self.replies:
-                    self.replies.append(reply)
-                return True
-        return False
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether an answer is an Accept."""
-        return any(reply[0] == ACCESS_ACCEPT for reply in self.replies)
-
-
 class Nas:
-    """A NAS that knows all nodes, behind the relay."""
+    """A NAS that knows all nodes, behind the relay, and has two ports if there is one node. It reads the answers at all
+    its ports as long as it exists."""
 
     def __init__(self, turn: Turn, domain: str) -> None:
         self._history = turn.site.history
+        self._domain = domain
         self._held = ExitStack()
-        self._servers = [
-            self._held.enter_context(RadiusClient(ports.auth, SECRET, source=SOURCES[domain]))
-            for ports in turn.site.relay.ports
+        ports = turn.site.relay.ports
+        self._nodes = list(range(len(ports))) if len(ports) > 1 else [0, 0]
+        self._clients = [
+            self._held.enter_context(RadiusClient(ports[node].auth, SECRET, source=SOURCES[domain]))
+            for node in self._nodes
         ]
-        self._asked: list[Asked] = []
+        self._sent = defaultdict[tuple[int, int], list[Packet]](list)  # by port of the NAS and identifier
 
     def __enter__(self) -> "Nas":
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._receive(LATE_S)
         self._held.close()
 
-    def log_in(self, login: Login, password: str, *, first: int = 0, only: bool = False) -> Login:
-        """Send a login until it is answered. first: the node that is asked first. only: whether no other is asked."""
-        name, station = f"nas-{login.kind}".encode(), login.station.encode()
-        first %= len(self._servers)
-        servers = self._servers[first : first + 1] if only else self._servers[first:] + self._servers[:first]
-        self._asked = [
-            Asked(server, server.packet(login.user, password, NAS_IDENTIFIER=name, CALLING_STATION_ID=station))
-            for server in servers
-        ]
-        login.began, login.sent = time.monotonic(), 0
-        while time.monotonic() < login.began + PATIENCE_S:
-            asked = self._asked[login.sent // TRIES % len(self._asked)]
-            login.sent += 1
-            asked.send()
-            if asked.receive(AGAIN_S):
-                login.code = asked.replies[0][0]
-                break
-        self._end(login)
+    def log_in(
+        self, login: Login, password: str, *, first: int = 0, only: bool = False, tries: int = TRIES, late_s: float = 0
+    ) -> Login:
+        """Send a login until it is answered.
+
+        first: the node that is asked first. only: whether no other node is asked. tries: the number of requests with
+        the same octets. Then the next node gets another packet; a single node gets it from another port. late_s: the
+        time for which answers to the other packets are read.
+        """
+        name = f"nas-{login.kind}".encode()
+        login.domain, login.began = self._domain, time.monotonic()
+        while time.monotonic() < login.began + PATIENCE_S and not login.code:
+            if sum(each.sent for each in login.packets) % tries == 0 and not (only and login.packets):
+                port = (first + len(login.packets)) % len(self._clients)
+                octets = self._clients[port].packet(
+                    login.user, password, NAS_IDENTIFIER=name, CALLING_STATION_ID=login.station.encode()
+                )
+                login.packets.append(Packet(self._nodes[port], port, octets))
+                self._sent[port, octets[1]].append(login.packets[-1])
+            self._send(login.packets[-1])
+            self._receive(AGAIN_S, login)
+        login.ended = time.monotonic()
+        self._receive(late_s)
         self._history.add(login)
         return login
 
     def repeat(self, login: Login) -> None:
-        """Send the octets of the last login again, to the node that has answered it."""
-        for asked in self._asked:
-            if asked.replies:
-                asked.send()
-                asked.receive(AGAIN_S)
-        self._end(login)
-
-    def _end(self, login: Login) -> None:
+        """Send the octets of a login again to the node that has answered it, until it answers."""
+        packet = next((each for each in login.packets if each.replies), None)
+        if packet is None:
+            return
+        login.silent = time.monotonic()
+        while time.monotonic() < login.silent + PATIENCE_S:
+            self._send(packet)
+            if self._receive(AGAIN_S, login):
+                login.silent = 0.0
+                break
         login.ended = time.monotonic()
-        login.answers = max(len(asked.replies) for asked in self._asked)
-        login.accepts = sum(asked.is_accepted for asked in self._asked)
+
+    def _send(self, packet: Packet) -> None:
+        packet.last, packet.sent = time.monotonic(), packet.sent + 1
+        packet.first = packet.first or packet.last
+        with suppress(ConnectionRefusedError):  # of an earlier datagram: the node was down
+            self._clients[packet.port].send(packet.octets)
+
+    def _receive(self, seconds: float, login: Login | None = None) -> bool:
+        """Read the answers of all nodes for a time, or until one belongs to a login. Return whether one does."""
+        until = time.monotonic() + seconds
+        while True:
+            left = max(0.0, until - time.monotonic())
+            readable, _, _ = select.select([each.sock for each in self._clients], [], [], left)
+            for port, client in enumerate(self._clients):
+                with suppress(OSError):
+                    if client.sock in readable and self._take(port, client.sock.recv(4096), login):
+                        return True
+            if left == 0:
+                return False
+
+    def _take(self, port: int, reply: bytes, login: Login | None) -> bool:
+        """Record an answer at the request that it fits. Return whether this is a request of the login."""
+        packet = next((each for each in self._sent[port, reply[1]] if self._fits(reply, each)), None)
+        if packet is None:
+            self._history.count(forged=1)
+            return False
+        if reply not in packet.replies:
+            packet.replies.append(reply)
+        if login is None or packet not in login.packets:
+            return False
+        if not login.code:
+            login.code, login.node = reply[0], packet.node
+        return True
+
+    def _fits(self, reply: bytes, packet: Packet) -> bool:
+        with suppress(PacketError):
+            decode_reply(reply, packet.octets, self._clients[packet.port].secret)
+            return True
+        return False

@@ -37,6 +37,7 @@ class Shim:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir.with_name(f"{data_dir.name}.faults")
         self._path.write_bytes(bytes(_LAYOUT.size))
+        self._path.chmod(0o666)  # for the user of PostgreSQL
         with self._path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), _LAYOUT.size)
 
@@ -49,6 +50,11 @@ class Shim:
     def failed(self) -> int:
         """The number of calls that have failed."""
         return int(_LAYOUT.unpack(self._memory[:])[5])
+
+    @property
+    def stepped(self) -> int:
+        """The number of times that were read while the clock was wrong."""
+        return int(_LAYOUT.unpack(self._memory[:])[6])
 
     def fail(self, calls: int, error: int, every: int) -> None:
         """Let one of `every` calls fail. calls: a sum of WRITES, SYNCS and READS; 0: none. error: the errno."""
@@ -72,13 +78,10 @@ class Passed:
     repeated: int = 0
     delayed: int = 0
 
-    def __add__(self, other: "Passed") -> "Passed":
-        return Passed(
-            self.received + other.received,
-            self.lost + other.lost,
-            self.repeated + other.repeated,
-            self.delayed + other.delayed,
-        )
+    @property
+    def disturbed(self) -> int:
+        """The number of datagrams that were lost, repeated or delayed."""
+        return self.lost + self.repeated + self.delayed
 
 
 class Relay:
@@ -95,13 +98,13 @@ class Relay:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
 
-    def disturb(self, loss: int = 0, repeat: int = 0, delay: int = 0) -> None:
-        """Lose, repeat and delay so many of a thousand datagrams."""
+    def disturb(self, loss: int = 0, repeat: int = 0, delay: int = 0) -> Passed:
+        """Lose, repeat and delay so many of a thousand datagrams. Return what it has passed so far."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{loss} {repeat} {delay}\n")
         self._process.stdin.flush()
-        assert self._process.stdout.readline() == "set\n"
+        return Passed(**json.loads(self._process.stdout.readline()))
 
     def close(self) -> Passed:
         """End the relay, and return what it has passed."""

@@ -3,9 +3,9 @@
  *     relay SEED LISTEN:TARGET...     ports of 127.0.0.1
  *
  * A client keeps its own address and gets one port of the relay, so that the server can tell clients and sockets apart.
- * A line `LOSS REPEAT DELAY` on standard input sets the probabilities in permille, for both directions, and is answered
- * by `set`. A datagram that is delayed waits up to DELAY_MS, so that later ones overtake it. At the end of its input it
- * prints one line of JSON.
+ * A line `LOSS REPEAT DELAY` on standard input sets the probabilities in permille, for both directions. It prints a line
+ * of JSON with its counts in answer, and at the end of its input. A datagram that is delayed waits up to DELAY_MS, so
+ * that later ones overtake it.
  *
  * cc -std=c11 -O2 -Wall -Wextra -o relay relay.c
  */
@@ -52,11 +52,15 @@ static void fail(const char *what) {
     exit(2);
 }
 
-static bool happens(int which) { /* xorshift64 */
+static int random_below(int limit) { /* xorshift64 */
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
-    return (int)(state % 1000) < permille[which];
+    return (int)(state % (uint64_t)limit);
+}
+
+static bool happens(int which) {
+    return random_below(1000) < permille[which];
 }
 
 static double now(void) {
@@ -113,7 +117,7 @@ static bool hold(int path, bool is_answer, const uint8_t *octets, size_t size) {
         late[i].is_answer = is_answer;
         late[i].path = path;
         late[i].size = size;
-        late[i].due = now() + (double)(state % DELAY_MS) / 1000;
+        late[i].due = now() + (double)random_below(DELAY_MS) / 1000;
         memcpy(late[i].octets, octets, size);
         return true;
     }
@@ -156,12 +160,17 @@ static void receive(uint32_t name) {
     }
 }
 
+static void print_counts(void) {
+    printf("{\"received\": %lu, \"lost\": %lu, ", received, lost);
+    printf("\"repeated\": %lu, \"delayed\": %lu}\n", repeated, delayed);
+    fflush(stdout);
+}
+
 static bool read_line(void) {
     char line[64];
     if (fgets(line, sizeof line, stdin) == NULL) return false;
     if (sscanf(line, "%d %d %d", &permille[0], &permille[1], &permille[2]) != 3) fail("no probabilities");
-    puts("set");
-    fflush(stdout);
+    print_counts();
     return true;
 }
 
@@ -192,7 +201,6 @@ int main(int argc, char **argv) {
         if (has_input && !read_line()) break;
         pass_late();
     }
-    printf("{\"received\": %lu, \"lost\": %lu, ", received, lost);
-    printf("\"repeated\": %lu, \"delayed\": %lu}\n", repeated, delayed);
+    print_counts();
     return 0;
 }

@@ -10,19 +10,20 @@ ROUND_S: Final = 15.0
 ROUNDS: Final = 20
 """Number of rounds of an installation: pairs of violent and of calm rounds take turns, and the last ones are calm."""
 PAUSE_S: Final = 2.0
-"""The longest pause between two faults at one place."""
+"""The longest pause between two faults at one place, if the place has no other."""
 
 
 class Kind(Protocol):
     """A kind of fault.
 
-    place: what it breaks; a place has one fault at a time. longest_s: the longest time that it lasts. disturbs_all:
-    whether all tenants of the node notice it.
+    place: what it breaks; a place has one fault at a time. longest_s: the longest time that it lasts. pause_s: the
+    longest pause before and after it. disturbs_all: whether all tenants of the node notice it.
     """
 
     name: str
     place: str
     longest_s: float
+    pause_s: float
     disturbs_all: bool
 
 
@@ -73,10 +74,10 @@ def rounds(
 
 def _steps(random: Random, kinds: Sequence[Kind], seconds: float) -> list[Step]:
     """Return the faults at one place, one after the other."""
-    steps, at = list[Step](), random.uniform(0.2, PAUSE_S)
+    steps, at = list[Step](), random.uniform(0.2, kinds[0].pause_s)
     while at < seconds - 1:
         kind = random.choice(kinds)
         lasts = min(random.uniform(0.05, 1.0) * kind.longest_s, seconds - at)
         steps.append(Step(round(at, 3), round(lasts, 3), kind.name, random.getrandbits(32)))
-        at += lasts + random.uniform(0.2, PAUSE_S)
+        at += lasts + random.uniform(0.2, kind.pause_s)
     return steps

@@ -22,14 +22,14 @@
 
 enum { WRITES = 1, SYNCS = 2, READS = 4 };
 
-struct faults { /* as tests/soak/shim.py packs it */
+struct faults { /* as tests/soak/programs.py packs it */
     _Atomic int64_t clock_offset_ns; /* added to CLOCK_REALTIME */
     _Atomic uint32_t calls;          /* which calls fail: a sum of WRITES, SYNCS, READS; 0: none */
     _Atomic uint32_t error;          /* the errno that they set */
     _Atomic uint32_t every;          /* one of so many calls fails */
     _Atomic uint32_t counted;        /* calls while they may fail */
     _Atomic uint32_t failed;
-    uint32_t unused;
+    _Atomic uint32_t stepped;        /* times that were read while the clock was wrong */
 };
 
 static struct faults none, *_Atomic mapped;
@@ -77,7 +77,9 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     if (real == NULL) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int result = real(clock, time);
     if (result != 0 || clock != CLOCK_REALTIME) return result;
-    int64_t nanoseconds = time->tv_nsec + faults()->clock_offset_ns;
+    struct faults *now = faults();
+    if (now->clock_offset_ns != 0) now->stepped++;
+    int64_t nanoseconds = time->tv_nsec + now->clock_offset_ns;
     int64_t seconds = nanoseconds / 1000000000;
     if (nanoseconds % 1000000000 < 0) seconds--;
     time->tv_sec += seconds;

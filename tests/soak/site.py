@@ -1,22 +1,29 @@
 """The installation under test: one node on SQLite, or two on PostgreSQL, with a provider, a directory and a relay."""
 
 import errno
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import CalledProcessError, TimeoutExpired
+from subprocess import TimeoutExpired
 from typing import Final
 
-from tests.nodes.cluster import DATABASE, DURABLE, MASTER_KEY
+import trio
+
+from sallyport.certs.folder import CertificateFolder
+from sallyport.cli.benchmark.processes import memory_mib
+from tests.bench.agents import Fleet, enrol
+from tests.bench.lists import Tenant
 from tests.nodes.load import is_spooling
 from tests.nodes.proxy import Proxy
 from tests.peers.hook import Hook
-from tests.peers.postgres import Server, made
 from tests.peers.slapd import BASE, SERVICE, SERVICE_PASSWORD, Slapd, slapd
+from tests.ports import free_port
 from tests.running_service import RunningService, ServiceError
 from tests.soak.checks import Size
+from tests.soak.database import Database, running_database
 from tests.soak.history import Failure, History
 from tests.soak.programs import Passed, Relay, Shim
 from tests.torture.disk import SmallDisk
@@ -29,8 +36,15 @@ RIGHT, WRONG = 50, 50
 PUSHED: Final = 80
 """Number of users with a push."""
 QUIET: Final = "127.0.0.2"
-SOURCES: Final = {"default": "127.0.0.1", "push": "127.0.0.5", "gate": "127.0.0.6", "ldap": "127.0.0.8"}
+SOURCES: Final = {
+    "default": "127.0.0.1", "push": "127.0.0.5", "gate": "127.0.0.6", "ldap": "127.0.0.8", "monitor": "127.0.0.9",
+}  # fmt: skip
 """The address of the client of each domain."""
+PROXY_NAME: Final = "proxy.example.org"
+"""The name in the certificate of the RadSec client."""
+SERVER_NAME: Final = "radius.example.com"
+AGENTS: Final = 4
+"""Number of endpoint agents of a node."""
 PROVIDER_TIMEOUT_S: Final = {False: 5, True: 15}
 """The time limit of a prompt. On PostgreSQL it leaves another node the time to take over the prompt."""
 SETTINGS: Final = {
@@ -39,31 +53,70 @@ SETTINGS: Final = {
     "SALLYPORT_DRAIN_S": "1",
     "SALLYPORT_LOCKOUT_FAILURES": "200",
 }
-RECOVERY_S: Final = 10.0
-"""Within this time after a fault that disturbs all, the API may still answer 503."""
+TRIES: Final = 3
+"""How often a node is started during a rotation of the master key, while other faults may prevent it."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A backup. before: the time at which it began. key: the content of the file of the master key."""
+
+    path: Path
+    before: float
+    key: str
+
+
+@dataclass
+class Assigned:
+    """The users that are assigned to machines: one in the domain of each node's agents. machines: the instances that
+    have theirs. unknown: the instances of which this is unknown."""
+
+    domains: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    machines: set[int] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
 
 
 @dataclass
 class Site:
-    """The installation. history: that of the present round. stopped: the nodes that a fault has ended. server: the
-    PostgreSQL server, or None. passed: what the relay has passed, known at the end."""
+    """The installation. history: that of the present round. stopped: the nodes that a fault has ended. database:
+    PostgreSQL, or None. passed: what the relay has passed, known at the end. backups: those that succeeded. fleets: the
+    endpoint agents of each node. lasting: the nodes of each present fault that disturbs all."""
 
     nodes: list[RunningService]
     shims: list[Shim]
+    radsec_ports: list[int]
     disk: SmallDisk
     relay: Relay
     hook: Hook
     proxy: Proxy
     directory: Slapd
-    server: Server | None = None
+    database: Database | None = None
     history: History = field(default_factory=History)
     stopped: set[int] = field(default_factory=set)
     passed: Passed = field(default_factory=Passed)
+    backups: list[Kept] = field(default_factory=list)
+    fleets: list[Fleet] = field(default_factory=list)
+    assigned: Assigned = field(default_factory=Assigned)
+    lasting: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @property
     def is_shared(self) -> bool:
         """Whether several nodes share a database."""
-        return self.server is not None
+        return self.database is not None
+
+    def was_disturbed(self, began: float, node: int) -> bool:
+        """Return whether a fault has disturbed a node since a time."""
+        is_now = any(node in nodes for nodes in list(self.lasting.values()))
+        return is_now or node in self.stopped or self.history.is_disturbed(began, time.monotonic(), {node})
+
+    def is_alive(self, number: int) -> bool:
+        """Return whether a node runs. If it has ended although no fault has ended it, this is a finding."""
+        node = self.nodes[number]
+        if not node.is_running and number not in self.stopped:
+            self.history.errors.append(f"{node.directory.name} has ended by itself\n{node.log()[-3000:]}")
+            self.stopped.add(number)
+        return node.is_running
 
     def revive(self, number: int) -> bool:
         """Start a stopped node. Return whether it runs: with a full disk or without a database it may not."""
@@ -77,8 +130,16 @@ class Site:
             return True
         return False
 
-    def command(self, number: int, *words: str) -> None:
-        """Run a command at a node. Remember its failure."""
+    def restart(self, number: int) -> bool:
+        """Stop and start a node as systemd does. Return whether it runs."""
+        if self.is_alive(number):
+            self.stopped.add(number)
+            with suppress(ServiceError):
+                self.nodes[number].stop()
+        return any(self.revive(number) for _ in range(TRIES))
+
+    def command(self, number: int, *words: str) -> bool:
+        """Run a command at a node. Remember its failure, and return whether it succeeded."""
         began, what = time.monotonic(), f"sallyport {' '.join(words)}"
         try:
             done = self.nodes[number].cli(*words)
@@ -86,26 +147,46 @@ class Site:
         except TimeoutExpired:
             problem = "it does not end"
         if problem:
-            self.history.add(Failure(f"{what}: {problem}", began, time.monotonic()))
+            self.history.add(Failure(f"{what}: {problem}", began, time.monotonic(), number))
+        return not problem
+
+    def rotate_keys(self) -> bool:
+        """Give all nodes a new master key, as docs/install/cluster.md says. Return whether it is complete. If it is
+        not, because of another fault, the nodes have both keys, and the next rotation continues."""
+        first, *others = [node.data_dir / "master.key" for node in self.nodes]
+        lines = first.read_text().split()
+        if len(lines) == 1:
+            number, _, _ = lines[0].rpartition(":")
+            lines.insert(0, f"{int(number or 1) + 1}:{secrets.token_hex(32)}")
+        for path in (first, *others):
+            path.write_text("\n".join([*lines, ""]))
+        numbers = range(len(self.nodes))
+        if not (all(map(self.restart, numbers)) and self.command(0, "db", "rotate-key")):
+            return False
+        for path in others:
+            path.write_text(first.read_text())
+        return all(map(self.restart, numbers[1:]))
 
     def sizes(self) -> list[Size]:
         """Return what each node takes now."""
         return [_size(node) for node in self.nodes]
 
     def settle(self) -> None:
-        """Wait until records that wait on the disks of nodes are in the database."""
-        if self.is_shared:
+        """Wait until records that wait on the disks of nodes are in the database, and read that of the present primary
+        server."""
+        if self.database is not None:
+            for node in self.nodes:
+                node.url = self.database.url
             eventually(lambda: not any(map(is_spooling, self.nodes)))
 
 
 def _size(node: RunningService) -> Size:
     process = Path(f"/proc/{node.process_id}")
-    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     return Size(
         node.process_id,
-        int(status["RssAnon"].split()[0]) / 1024,
+        memory_mib(node.process_id),
         sum(1 for _ in (process / "fd").iterdir()),
-        int(status["Threads"]),
+        sum(1 for _ in (process / "task").iterdir()),
         sum(1 for _ in node.data_dir.rglob("*")),
     )
 
@@ -117,19 +198,30 @@ def running_site(directory: Path, disk: SmallDisk, relay: Path, seed: int, *, en
     with ExitStack() as held:
         (directory / "slapd").mkdir()
         ldap = held.enter_context(slapd(directory / "slapd"))
-        server = held.enter_context(_server(directory / "postgres")) if engine == "postgres" else None
-        shims = list[Shim]()
-        nodes = list[RunningService]()
-        for name in ("one", "two") if server else ("one",):
+        names = ("one", "two") if engine == "postgres" else ("one",)
+        database = held.enter_context(running_database(directory, len(names))) if engine == "postgres" else None
+        shims, ports, nodes = list[Shim](), list[int](), list[RunningService]()
+        key = secrets.token_hex(32)
+        for number, name in enumerate(names):
             place = disk.inside / name
-            place.mkdir()
-            shims.append(Shim(place))
-            nodes.append(RunningService(place, {**SETTINGS, **shims[-1].environ, **_own(server, name)}))
+            (place / "data").mkdir(parents=True)
+            (place / "data").chmod(0o700)
+            (place / "data" / "master.key").write_text(f"{key}\n")
+            (place / "data" / "master.key").chmod(0o600)
+            shims.append(Shim(place / "data"))
+            ports.append(free_port())
+            own = {"SALLYPORT_DATABASE": database.url_of(number), "SALLYPORT_NODE_NAME": name} if database else {}
+            secure = {"SALLYPORT_RADSEC_BIND": f"127.0.0.1:{ports[-1]}"}
+            nodes.append(RunningService(place, {**SETTINGS, **shims[-1].environ, **own, **secure}))
             held.callback(nodes[-1].kill)
+            if number == 0:  # RadSec needs certificates
+                nodes[0].ok("db", "migrate")
+                nodes[0].ok("cert", "init", "--ca-name", "Campaign CA", "--host", SERVER_NAME)
             nodes[-1].start()
         hook, proxy = held.enter_context(Hook()), held.enter_context(Proxy(ldap.secure_port))
+        hook.patience_s = 2 * 3600.0  # clocks are set
         passing = Relay(relay, [node.ports for node in nodes], seed)
-        site = Site(nodes, shims, disk, passing, hook, proxy, ldap, server)
+        site = Site(nodes, shims, ports, disk, passing, hook, proxy, ldap, database)
         try:
             populate(site)
             yield site
@@ -137,32 +229,9 @@ def running_site(directory: Path, disk: SmallDisk, relay: Path, seed: int, *, en
             site.passed = passing.close()
 
 
-def _own(server: Server | None, name: str) -> dict[str, str]:
-    if server is None:
-        return {}
-    return {
-        "SALLYPORT_DATABASE": server.url(DATABASE),
-        "SALLYPORT_NODE_NAME": name,
-        "SALLYPORT_MASTER_KEY": MASTER_KEY,
-    }
-
-
-@contextmanager
-def _server(directory: Path) -> Iterator[Server]:
-    directory.mkdir()
-    server = made(directory, DURABLE)
-    server.execute(f"create database {DATABASE}")
-    try:
-        yield server
-    finally:
-        with suppress(CalledProcessError):  # a fault may have killed it
-            server.stop("immediate")
-
-
 def populate(site: Site) -> None:
     """Add the domains, users and clients of the load, and the tenant that nothing may delay."""
     node = site.nodes[0]
-    node.call("cert.init", ca_name="Campaign CA", hosts=["radius.example.com"])
     for name in SOURCES:
         if name != "default":
             node.add_domain(name)
@@ -172,6 +241,8 @@ def populate(site: Site) -> None:
     node.add_user("ann", PASSWORD)
     _ask_by_push(site)
     _use_directory(site)
+    _use_monitor_mode(site)
+    _use_certificates(site)
     people = [f"gate{number}" for number in range(2)]
     for name in people:
         node.add_user(name, PASSWORD, "gate")
@@ -202,5 +273,34 @@ def _use_directory(site: Site) -> None:
     )  # fmt: skip
 
 
+def _use_monitor_mode(site: Site) -> None:
+    """Add a domain in monitor mode, where enforcing would reject bea and prompt ann."""
+    node = site.nodes[0]
+    for name in MONITORED:
+        node.add_user(name, PASSWORD, "monitor")
+    node.run("/ad/SetMFAProvider", {"provider": "webhook", **site.hook.fields}, domain="monitor")
+    node.add_rule("monitor", name="no bea", action="block", users=["bea"])
+
+
+def _use_certificates(site: Site) -> None:
+    """Issue the certificate of a RadSec client, and register the endpoint agents."""
+    node = site.nodes[0]
+    node.ok("cert", "issue", PROXY_NAME, "--org", "1", "--tenant", "1")
+    node.add_client("proxy", "192.0.2.200", tlsName=PROXY_NAME)
+    for each, name in zip(site.nodes, ("agents0", "agents1"), strict=False):
+        tenant = Tenant(1, node.add_domain(name), node.token)
+        eventually(lambda each=each, name=name: name in each.domains())
+        site.fleets.append(trio.run(enrol, each.ports.http, tenant, AGENTS))
+        site.assigned.domains.append(tenant.domain_id)
+        site.assigned.ids.append(node.add_user("ann", PASSWORD, name))
+
+
+def client_certificate(site: Site) -> Path:
+    """Return the certificate of the RadSec client."""
+    return CertificateFolder(site.nodes[0].data_dir).client(PROXY_NAME)
+
+
+MONITORED: Final = {"ann": "challenge", "bea": "reject"}
+"""The users of the domain in monitor mode, with the decisions that enforcing would make."""
 ERRORS: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 """The errors of a disk that fails."""

@@ -10,19 +10,28 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
 
+from sallyport.radius.attributes import REPLY_MESSAGE, push_attribute
+from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply
 from tests.bench.radload import compile_radload
 from tests.ports import free_port
 from tests.running_service import Ports
 from tests.soak.__main__ import main
-from tests.soak.faults import FAULTS, kinds
+from tests.soak.history import History, Login
+from tests.soak.judging import check
+from tests.soak.nas import Nas, Turn
+from tests.soak.outages import FAULTS, kinds
 from tests.soak.programs import SYNCS, WRITES, Relay, Shim, compile_shim, compiled
-from tests.soak.runner import Figures, Tools, check, run_round
+from tests.soak.report import Figures
+from tests.soak.runner import Tools, run_round
 from tests.soak.schedule import Round, Step, rounds
-from tests.soak.site import Site, running_site
+from tests.soak.site import SECRET, Site, running_site
 from tests.torture.disk import SmallDisk
 
 pytestmark = pytest.mark.torture
@@ -118,6 +127,7 @@ def test_the_shim_fails_calls_and_sets_the_clock(library: Path, tmp_path: Path) 
             assert told()[0] == "written"
             tries.stdin.close()
     assert shim.failed == 2
+    assert shim.stepped > 0
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +165,42 @@ def test_the_relay_keeps_clients_apart_and_disturbs(relay: Path, server: socket.
         assert [sender[0] for sender in senders] == ["127.0.0.5", "127.0.0.6"]
         passing.disturb(loss=1000)
         clients[0].send(b"lost")
-        passing.disturb(repeat=1000, delay=1000)
+        assert passing.disturb(repeat=1000, delay=1000).lost == 1
         clients[0].send(b"twice")
         assert [server.recv(100), server.recv(100)] == [b"twice", b"twice"]
     passed = passing.close()
     assert (passed.received, passed.lost, passed.repeated, passed.delayed) == (6, 1, 1, 1)
+
+
+# --- a NAS --------------------------------------------------------------------------------------------------------
+
+
+def test_a_nas_reads_late_and_forged_answers(tmp_path: Path, server: socket.socket) -> None:
+    """A NAS counts each different Accept that it receives, also after the first one, and answers that fit none of its
+    requests. With one node, its second packet comes from another port."""
+    port = server.getsockname()[1]
+    site = SimpleNamespace(history=History(), relay=SimpleNamespace(ports=[Ports(0, port, 0)]))
+    plan = Round(0, 1, False, 5, ())
+    senders = set()
+
+    def answer() -> None:
+        for number in range(2):
+            request, sender = server.recvfrom(4096)
+            senders.add(sender)
+            if number == 1:
+                opened = decode(request, SharedSecret(SECRET.encode()))
+                for text in (b"first", b"second"):
+                    extra = push_attribute(REPLY_MESSAGE, text)
+                    server.sendto(encode_reply(ACCESS_ACCEPT, opened, SharedSecret(SECRET.encode()), extra), sender)
+                server.sendto(encode_reply(ACCESS_ACCEPT, opened, SharedSecret(b"another secret")), sender)
+
+    answering = Thread(target=answer)
+    answering.start()
+    with Nas(cast("Turn", SimpleNamespace(site=site, round=plan)), "push") as nas:
+        login = nas.log_in(Login("push", "ann", "02-50-00-00-00-01"), "hello", tries=1)
+    answering.join()
+    assert (login.decision, login.accepts, len(login.packets), len(senders)) == ("accept", 2, 2, 2)
+    assert site.history.forged == 1
 
 
 # --- a round ------------------------------------------------------------------------------------------------------

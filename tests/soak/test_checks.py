@@ -2,50 +2,84 @@
 
 from dataclasses import replace
 
+import pytest
+
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.soak import checks
-from tests.soak.checks import Size
-from tests.soak.history import Bulk, Failure, History, Login
+from tests.soak.checks import Row, Size
+from tests.soak.history import Answered, Bulk, Failure, History, Login, Packet, Readiness, Span
 from tests.torture.probe import Answer
 
 STATION = "02-50-00-00-00-01"
-ACCEPTED = Login("push", "ann", STATION, 10.0, 11.0, ACCESS_ACCEPT, answers=1, accepts=1, prompts=1)
-REFUSED = replace(ACCEPTED, code=ACCESS_REJECT, accepts=0)
-BULK = Bulk("right", "accept", sent=1, answers={STATION: "accept"})
+ACCEPT, REJECT = bytes([ACCESS_ACCEPT]), bytes([ACCESS_REJECT])
+SENT = Packet(0, b"first", 0, 10.0, 10.0, 1, [ACCEPT])
+ACCEPTED = Login("push", "ann", STATION, "default", 10.0, 11.0, ACCESS_ACCEPT, packets=[SENT], prompts=[10.2])
+REFUSED = replace(ACCEPTED, code=ACCESS_REJECT)
+ROW = Row(STATION, "accept", "ann")
+BULK = Bulk("right", "accept", sent=1, answers={STATION: Answered("accept", "ann", 10.0, 0.7)})
 SIZE = Size(7, memory_mib=80, descriptors=40, threads=9, files=12)
+KILL = Span("kill", "process", 10.5, 10.6, frozenset({0}))
+
+
+def history(*logins: Login, spans: tuple[Span, ...] = ()) -> History:
+    """Return a history with logins and faults."""
+    return History(logins=list(logins), spans=list(spans))
+
+
+# --- 1: every answer is stored -------------------------------------------------------------------------------------
 
 
 def test_an_answer_that_is_missing_from_the_store() -> None:
-    """An answered login must have a record with its decision."""
-    assert checks.stored([ACCEPTED], [(STATION, "accept", 1.0)], may_repeat=False) == []
-    assert checks.stored([ACCEPTED], [], may_repeat=False)
-    assert checks.stored([ACCEPTED], [(STATION, "reject", 1.0)], may_repeat=False)
-    assert checks.stored([replace(ACCEPTED, code=0)], [], may_repeat=False) == []
+    """An answered login must have a record with its decision, user, domain and node."""
+    assert checks.stored(history(ACCEPTED), [ROW]) == []
+    assert checks.stored(history(replace(ACCEPTED, code=0)), []) == []
+    assert checks.stored(history(ACCEPTED), [])
+    for other in (
+        replace(ROW, decision="reject"),
+        replace(ROW, user="bob"),
+        replace(ROW, domain="gate"),
+        replace(ROW, node=1),
+    ):
+        assert checks.stored(history(ACCEPTED), [other])
 
 
 def test_each_answer_of_a_station_has_its_own_record() -> None:
     """A station that logs in twice has two records."""
-    assert (
-        checks.stored([ACCEPTED, REFUSED], [(STATION, "accept", 1.0), (STATION, "reject", 1.0)], may_repeat=False) == []
-    )
-    assert checks.stored([ACCEPTED, ACCEPTED], [(STATION, "accept", 1.0)], may_repeat=False)
+    assert checks.stored(history(ACCEPTED, REFUSED), [ROW, replace(ROW, decision="reject")]) == []
+    assert checks.stored(history(ACCEPTED, ACCEPTED), [ROW])
 
 
 def test_a_login_that_is_recorded_twice() -> None:
-    """Only PostgreSQL may record a login again, after a commit whose result was lost. A login that is repeated after
-    the window is another one."""
-    rows = [(STATION, "accept", 1.0), (STATION, "accept", 1.0)]
-    assert checks.stored([ACCEPTED], rows, may_repeat=False)
-    assert checks.stored([ACCEPTED], [(STATION, "accept", 1.0), (STATION, "accept", 17.0)], may_repeat=False) == []
-    assert checks.stored([ACCEPTED], rows, may_repeat=True) == []
-    assert checks.bulk_stored(BULK, rows, may_repeat=False)
+    """A request has one record of its node, also if the node was killed, unless the device repeats it for longer than
+    the window. Only a lost commit of PostgreSQL may record it again."""
+    assert checks.stored(history(ACCEPTED), [ROW, ROW])
+    assert checks.stored(history(ACCEPTED, spans=(KILL,)), [ROW, ROW])
+    late = replace(ACCEPTED, packets=[replace(SENT, last=25.0)])
+    assert checks.stored(history(late), [ROW, ROW]) == []
+    two = replace(ACCEPTED, packets=[SENT, replace(SENT, node=1)])
+    assert checks.stored(history(two), [ROW, replace(ROW, node=1)]) == []
+    assert checks.stored(history(two), [ROW, ROW])
+    assert checks.stored(history(ACCEPTED, spans=(replace(KILL, place="database"),)), [ROW, ROW]) == []
 
 
-def test_a_bulk_answer_that_is_missing_from_the_store() -> None:
-    """Each answer to the load generator is in the store too."""
-    assert checks.bulk_stored(BULK, [(STATION, "accept", 1.0)], may_repeat=False) == []
-    assert checks.bulk_stored(BULK, [], may_repeat=False)
-    assert checks.bulk_stored(BULK, [(STATION, "reject", 1.0)], may_repeat=False)
+def test_bulk_answers_in_the_store() -> None:
+    """Each answer to the load generator is in the store once, with its user and node."""
+    assert checks.bulk_stored(history(), BULK, [ROW]) == []
+    for rows in ([], [replace(ROW, decision="reject")], [replace(ROW, user="bob")], [ROW, ROW]):
+        assert checks.bulk_stored(history(spans=(KILL,)), BULK, rows)
+    late = replace(BULK, answers={STATION: Answered("accept", "ann", 10.0, 15.0)})
+    assert checks.bulk_stored(history(), late, [ROW, ROW]) == []
+    assert checks.bulk_stored(history(spans=(replace(KILL, place="link"),)), BULK, [ROW, ROW]) == []
+
+
+def test_a_backup_without_a_login() -> None:
+    """A restored backup has the logins that were answered before it."""
+    assert checks.restored({STATION: "accept"}, [ROW]) == []
+    assert checks.restored({STATION: "accept"}, [])
+    assert checks.restored({STATION: "reject"}, [ROW])
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
 
 
 def test_a_wrong_password_that_is_accepted() -> None:
@@ -55,56 +89,125 @@ def test_a_wrong_password_that_is_accepted() -> None:
     assert checks.right_answers(replace(BULK, forged=1))
 
 
+def test_an_answer_that_fits_no_request() -> None:
+    """Each answer that a NAS gets is authentic."""
+    assert checks.authentic(History()) == []
+    assert checks.authentic(History(forged=1))
+
+
 def test_a_request_without_an_answer() -> None:
-    """Every request is answered in the end."""
+    """Every request is answered in the end, also a retransmission, unless a fault disturbs the last ten seconds."""
     assert checks.answered(BULK) == []
     assert checks.answered(replace(BULK, lost=1))
+    silent = replace(ACCEPTED, code=0, ended=50.0)
+    assert checks.unanswered(history(ACCEPTED)) == []
+    assert checks.unanswered(history(silent))
+    assert checks.unanswered(history(silent, spans=(KILL,)))
+    assert checks.unanswered(history(silent, spans=(replace(KILL, began=39, ended=41),))) == []
+    assert checks.unanswered(history(silent, spans=(replace(KILL, began=39, ended=41, nodes=frozenset({1})),)))
+    assert checks.unanswered(history(replace(ACCEPTED, silent=10.9)))
 
 
-def test_another_answer_to_a_retransmission() -> None:
-    """The same octets get the same octets."""
+def test_two_answers_to_the_same_octets() -> None:
+    """A retransmission gets the same answer, within the window."""
+    twice = replace(SENT, replies=[ACCEPT, ACCEPT + b"other"])
     assert checks.one_answer([ACCEPTED]) == []
-    assert checks.one_answer([replace(ACCEPTED, answers=2)])
+    assert checks.one_answer([replace(ACCEPTED, packets=[twice])])
+    assert checks.one_answer([replace(ACCEPTED, packets=[replace(twice, last=30.0)])]) == []
+
+
+# --- 2: one prompt, one Accept -------------------------------------------------------------------------------------
 
 
 def test_two_accepts() -> None:
-    """A login with a push has one Accept, at the clients and in the store. On PostgreSQL each has its prompt."""
-    once, twice = [(STATION, "accept", 1.0)], [(STATION, "accept", 1.0), (STATION, "accept", 6.0)]
-    for is_shared in (False, True):
-        assert checks.one_accept([ACCEPTED], once, is_shared=is_shared) == []
-        assert checks.one_accept([ACCEPTED], twice, is_shared=is_shared)
-        assert checks.one_accept([replace(ACCEPTED, accepts=2)], once, is_shared=is_shared)
-    assert checks.one_accept([replace(ACCEPTED, prompts=2)], twice, is_shared=True) == []
+    """A login with a push has one Accept, at all ports of the NAS and in the store."""
+    assert checks.one_accept(history(ACCEPTED), [ROW]) == []
+    assert checks.one_accept(history(ACCEPTED), [ROW, ROW])
+    late = replace(SENT, node=1, replies=[ACCEPT + b"of another node"])
+    assert checks.one_accept(history(replace(ACCEPTED, packets=[SENT, late])), [ROW])
+    assert checks.one_accept(history(replace(ACCEPTED, packets=[SENT, late], prompts=[10.2, 15.0])), [ROW, ROW]) == []
+
+
+def prompted_twice(*, spans: tuple[Span, ...] = (), is_shared: bool = True, **fields: object) -> list[str]:
+    """Return the findings about a login with two prompts."""
+    login = replace(ACCEPTED, **{"approval": "approved", "approval_s": 1.0, "prompts": [10.0, 12.0], **fields})
+    return checks.one_prompt(history(login, spans=spans), timeout_s=15, is_shared=is_shared)
 
 
 def test_two_prompts() -> None:
-    """On SQLite a second prompt is permitted if the process was disturbed meanwhile, on PostgreSQL after an answer."""
-    once, twice = [(STATION, "accept", 1.0)], [(STATION, "accept", 1.0), (STATION, "accept", 6.0)]
-    again = replace(ACCEPTED, prompts=2)
-    assert checks.one_prompt(History(logins=[ACCEPTED]), once, is_shared=False) == []
-    assert checks.one_prompt(History(logins=[again]), once, is_shared=False)
-    assert checks.one_prompt(History(logins=[replace(again, ended=40.0)]), once, is_shared=False) == []
-    killed = History(logins=[again], disturbed=[(10.5, 10.6)])
-    assert checks.one_prompt(killed, once, is_shared=False) == []
-    assert checks.one_prompt(killed, once, is_shared=True)
-    assert checks.one_prompt(killed, twice, is_shared=True) == []
+    """Another prompt needs the end of the prompt before, and after an Accept some seconds."""
+    assert checks.one_prompt(history(ACCEPTED), timeout_s=15, is_shared=True) == []
+    assert prompted_twice()
+    assert prompted_twice(prompts=[10.0, 14.5]) == []
+    assert prompted_twice(approval="denied", prompts=[10.0, 10.5])
+    assert prompted_twice(approval="denied") == []
+    assert prompted_twice(approval="waiting")
+    assert prompted_twice(approval="waiting", prompts=[10.0, 25.0]) == []
+
+
+def test_two_prompts_during_a_fault() -> None:
+    """Only SQLite forgets a prompt with its process. A provider that is away ends a prompt."""
+    assert prompted_twice(spans=(KILL,))
+    assert prompted_twice(spans=(KILL,), is_shared=False) == []
+    assert prompted_twice(spans=(replace(KILL, fault="pause"),), is_shared=False)
+    assert prompted_twice(spans=(replace(KILL, fault="keys"),)) == []
+    assert prompted_twice(spans=(replace(KILL, place="provider"),)) == []
+
+
+# --- 3 and 5: decisions --------------------------------------------------------------------------------------------
 
 
 def test_an_accept_that_the_policy_forbade() -> None:
-    """A forbidden login must not be accepted, and a permitted one must not be rejected."""
+    """A forbidden login must not be accepted, and a permitted one must not be rejected, except during a fault of what
+    it depends on."""
     assert checks.permitted([replace(ACCEPTED, forbidden="the password is wrong")])
     assert checks.permitted([replace(REFUSED, forbidden="the password is wrong"), ACCEPTED]) == []
-    assert checks.admitted([replace(REFUSED, expected=True)])
-    assert checks.admitted([replace(ACCEPTED, expected=True), REFUSED]) == []
+    right = replace(REFUSED, expected=True)
+    assert checks.admitted(history(right))
+    assert checks.admitted(history(right, spans=(KILL,)))
+    assert checks.admitted(history(replace(right, fragile=("process",)), spans=(KILL,))) == []
+    assert checks.admitted(history(replace(ACCEPTED, expected=True), REFUSED)) == []
+
+
+def test_monitor_mode() -> None:
+    """Monitor mode records what enforcing would decide, and prompts nobody."""
+    login = replace(ACCEPTED, kind="monitor", expected=True, prompts=[])
+    row = replace(ROW, would="reject")
+    assert checks.monitored(history(login), [row], {"ann": "reject"}) == []
+    assert checks.monitored(history(login), [replace(row, would="accept")], {"ann": "reject"})
+    assert checks.monitored(history(replace(login, prompts=[10.2])), [row], {"ann": "reject"})
+
+
+# --- the service as a whole ----------------------------------------------------------------------------------------
 
 
 def test_a_request_of_the_api_that_fails() -> None:
-    """A request may fail during and shortly after a fault that disturbs all, but never with an internal error."""
+    """A request may fail during and shortly after a fault of its node that disturbs all, but never with an internal
+    error."""
     refused = Failure("POST /ad/GetAuthLog: 503 busy", 20.0, 20.1)
-    history = History(failures=[refused], disturbed=[(15.0, 16.0)])
-    assert checks.served(history, grace_s=5.0) == []
-    assert checks.served(history, grace_s=1.0)
-    assert checks.served(replace(history, failures=[replace(refused, what="GET /: 500 error")]), grace_s=5.0)
+    disturbed = History(failures=[refused], spans=[replace(KILL, ended=16.0)])
+    assert checks.served(disturbed) == []
+    assert checks.served(replace(disturbed, failures=[replace(refused, began=27.0, ended=27.1)]))
+    assert checks.served(replace(disturbed, failures=[replace(refused, node=1)]))
+    assert checks.served(replace(disturbed, spans=[replace(KILL, disturbs_all=False)]))
+    assert checks.served(replace(disturbed, failures=[replace(refused, what="GET /: 500 error")]))
+
+
+def test_a_readiness_that_is_wrong() -> None:
+    """/readyz answers 200 without a fault, and 503 while the store accepts no write."""
+    blocked = Span("failing-disk", "disk", 20.0, 25.0, frozenset({0}), blocks=True)
+    there, away = Readiness(0, 24.0, 200), Readiness(0, 24.0, 503)
+    assert checks.ready(History(readiness=[there])) == []
+    assert checks.ready(History(readiness=[away]))
+    assert checks.ready(History(readiness=[there, away], spans=[blocked])) == []
+    assert checks.ready(History(readiness=[there], spans=[blocked]))
+    assert checks.ready(History(readiness=[replace(there, at=21.0)], spans=[blocked])) == []
+
+
+def test_an_agent_without_its_state() -> None:
+    """Each agent has the last state at the end of a round."""
+    assert checks.informed(History()) == []
+    assert checks.informed(History(outdated_agents=1))
 
 
 def test_a_delay_of_another_tenant() -> None:
@@ -116,14 +219,23 @@ def test_a_delay_of_another_tenant() -> None:
     assert checks.undelayed([replace(late, slowness=2.0)]) == []
 
 
-def test_a_service_that_grows() -> None:
+@pytest.mark.parametrize(("name", "value"), [("memory_mib", 200), ("descriptors", 100), ("threads", 50), ("files", 50)])
+def test_a_service_that_grows(name: str, value: float) -> None:
     """Growth within the life of one process is a finding. Another process may take more than the one before."""
+    grown = replace(SIZE, **{name: value})
     assert checks.bounded([SIZE, SIZE]) == []
-    for grown in (
-        replace(SIZE, memory_mib=200),
-        replace(SIZE, descriptors=100),
-        replace(SIZE, threads=50),
-        replace(SIZE, files=50),
-    ):
-        assert checks.bounded([SIZE, grown])
-        assert checks.bounded([SIZE, replace(grown, process=8)]) == []
+    assert checks.bounded([SIZE, grown])
+    assert checks.bounded([SIZE, replace(grown, process=8)]) == []
+
+
+# --- the campaign itself -------------------------------------------------------------------------------------------
+
+
+def test_a_campaign_without_an_effect() -> None:
+    """A fault that came several times must have had an effect, and each kind of client got both decisions."""
+    outcomes = {("push", "accept"): 3, ("push", "reject"): 1}
+    assert checks.effective({"kill": 5}, {"kill": 1}, outcomes, ["push"]) == []
+    assert checks.effective({"kill": 1}, {}, outcomes, ["push"]) == []
+    assert checks.effective({"kill": 5}, {}, outcomes, ["push"])
+    assert checks.effective({}, {}, outcomes, ["push", "eap"])
+    assert checks.effective({}, {}, {("push", "accept"): 3}, ["push"])

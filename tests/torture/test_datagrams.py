@@ -15,7 +15,7 @@ import pytest
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, encode_request
 from tests.radius_client import RadiusClient
 from tests.running_service import RunningService, running_service
-from tests.torture.mutations import BEFORE_SIGNING, IN_TRANSIT, Requests
+from tests.torture.garbling import BEFORE_SIGNING, IN_TRANSIT, Requests
 
 DATAGRAMS = 100_000
 ODD_REQUESTS = 10_000

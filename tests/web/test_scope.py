@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
-from sallyport.base.actor import Actor, acting
+from sallyport.base.actor import Actor, Overrides, acting, acting_as
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.web.bodies import Body, InDomain
+from sallyport.web.connections import PEER, Peer
 from sallyport.web.scope import (
     ADMINS,
     AGENTS,
@@ -23,6 +25,7 @@ from sallyport.web.scope import (
     Gate,
     NothingManaged,
     Role,
+    acting_on,
 )
 from tests.web.sample import SampleOwners, SampleTokens
 
@@ -115,6 +118,7 @@ def test_the_actor_of_an_administrator() -> None:
     ann = Caller(0, 1, 1, 7, Role.ADMIN, "ann", person="administrator")
     assert root.actor == Actor("administrator", "root", tenant_id=7, is_installation=True)
     assert ann.actor == Actor("administrator", "ann", tenant_id=7)
+    assert replace(root, tenant_id=0).actor.tenant_id is None
 
 
 class OwnFiles(NothingManaged):
@@ -139,3 +143,54 @@ async def test_the_actor_overrides_files() -> None:
     assert files.seen == (7, "/thing", [{"orgId": 1, "tenantId": 1, "domainId": 3}], True)
     with await one.acting(caller(), "/other", bodies, override=True):
         assert acting() == caller().actor
+
+
+class Following(NothingManaged):
+    """Files manage the objects of every operation if `names` is not empty. `seen` is what was checked or followed."""
+
+    def __init__(self, names: str) -> None:
+        self._names = names
+        self.seen: list[object] = []
+
+    async def check(
+        self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool
+    ) -> Overrides | None:
+        self.seen.append((tenant_id, path, list(bodies), override))
+        return Overrides(self._names, print) if self._names else None
+
+    async def follow(self, overridden: Overrides) -> None:
+        self.seen.append(overridden.names)
+
+
+@pytest.mark.parametrize("names", ["thing x", ""])
+async def test_a_change_of_many_objects_names_those_of_files(names: str) -> None:
+    """The actor names the objects of files, and they are followed once at the end. Otherwise the actor is the same."""
+    files = Following(names)
+    with acting_as(caller().actor):
+        async with acting_on(files, 7, "/thing", [{"id": 1}], override=True):
+            actor = acting()
+            assert (actor.overrides.names if actor.overrides else "") == names
+            assert replace(actor, overrides=None) == caller().actor
+        assert acting() == caller().actor
+    assert files.seen == [(7, "/thing", [{"id": 1}], True), *([names] if names else [])]
+
+
+async def test_a_peer_with_a_token_is_known() -> None:
+    """A connection whose peer has sent a valid token gets more time for its bodies."""
+
+    class Known:
+        times = 0
+
+        def authenticate(self) -> None:
+            self.times += 1
+
+    peer = Known()
+    previous = PEER.set(cast(Peer, peer))
+    try:
+        with pytest.raises(Unauthenticated):
+            await gate().caller("unknown", "192.0.2.1")
+        assert peer.times == 0
+        await gate().caller("sp_admin", "192.0.2.1")
+        assert peer.times == 1
+    finally:
+        PEER.reset(previous)

@@ -117,7 +117,11 @@ class Area:
         """Apply the settings of the type `Live`, at the start and after each reload."""
 
     async def restored(self) -> None:
-        """Load what the area holds in memory again, after a backup has replaced the store. Raises StoreError."""
+        """Load what the area holds in memory again, after a backup has replaced the store. It cannot write. Raises
+        StoreError."""
+
+    async def completed(self) -> None:
+        """Write what follows from a restore. The store accepts no write during `restored`. Raises StoreError."""
 
     def void(self, tx: Tx, at: int) -> None:
         """Make prompts and codes of a restored backup invalid, because they may have been used after the backup. at:
@@ -195,6 +199,11 @@ class Areas(list[Area]):
         await self._parts.configuration.restored()
         for area in self:
             await area.restored()
+
+    async def completed(self) -> None:
+        """Let the areas write what follows from a restore. Raises StoreError, SecretError."""
+        for area in self:
+            await area.completed()
 
     def void(self, tx: Tx, revoke_tokens: bool) -> None:
         """Invalidate the prompts and codes in a restored backup. If `revoke_tokens` is true, also revoke the tokens.

@@ -15,7 +15,7 @@ from typing import Final
 REQUEST_ID: Final = b"x-request-id"
 
 _TRACEPARENT: Final = re.compile(
-    rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+    rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?"
 )
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _SAMPLED: Final = 1
@@ -25,14 +25,12 @@ _SAMPLED: Final = 1
 class Trace:
     """The trace of a request or login.
 
-    id: 32 hexadecimal digits. span: the id of this service's part of the trace, 16 hexadecimal digits. parent: the
-    caller's part, or empty if the trace begins here. is_sampled: whether somebody records the trace. own_request_id:
-    the X-Request-Id of the caller, or empty.
+    id: 32 hexadecimal digits. span: the id of this service's part of the trace, 16 hexadecimal digits. is_sampled:
+    whether the caller records the trace. own_request_id: the X-Request-Id of the caller, or empty.
     """
 
     id: str
     span: str
-    parent: str = ""
     is_sampled: bool = False
     own_request_id: str = ""
 
@@ -41,16 +39,16 @@ class Trace:
         """The X-Request-Id of the answer."""
         return self.own_request_id or self.id
 
-    @property
-    def header(self) -> str:
-        """The value of `traceparent` in calls to other systems."""
-        return f"00-{self.id}-{self.span}-{self.is_sampled:02x}"
+    def header(self, *, is_sampled: bool) -> str:
+        """Return the value of `traceparent` in calls to other systems. is_sampled: whether this service records the
+        trace."""
+        return f"00-{self.id}-{self.span}-{self.is_sampled or is_sampled:02x}"
 
 
-def new_trace(*, is_sampled: bool = False) -> Trace:
-    """Return a trace that begins here. is_sampled: whether this service records it."""
+def new_trace() -> Trace:
+    """Return a trace that begins here."""
     octets = secrets.token_hex(24)
-    return Trace(octets[:32], octets[32:], is_sampled=is_sampled)
+    return Trace(octets[:32], octets[32:])
 
 
 def received(headers: Iterable[tuple[bytes, bytes]]) -> Trace:
@@ -70,17 +68,17 @@ def received(headers: Iterable[tuple[bytes, bytes]]) -> Trace:
     own_request_id = own[0].decode() if len(own) == 1 and _REQUEST_ID.fullmatch(own[0]) else ""
     fresh = new_trace()
     parsed = parse_traceparent(parents[0]) if len(parents) == 1 else None
-    trace_id, parent, is_sampled = parsed or (fresh.id, "", False)
-    return Trace(trace_id, fresh.span, parent, is_sampled, own_request_id)
+    trace_id, is_sampled = parsed or (fresh.id, False)
+    return Trace(trace_id, fresh.span, is_sampled, own_request_id)
 
 
-def parse_traceparent(value: bytes) -> tuple[str, str, bool] | None:
-    """Return the trace id, the parent id and the flag `sampled` of a `traceparent`, or None if it is malformed. Version
-    00 has exactly four fields; a later version may have more."""
+def parse_traceparent(value: bytes) -> tuple[str, bool] | None:
+    """Return the trace id and the flag `sampled` of a `traceparent`, or None if it is malformed. Version 00 has exactly
+    four fields; a later version may have more."""
     match = _TRACEPARENT.fullmatch(value)
-    if match is None or (match[1] == b"00" and match[5] is not None):
+    if match is None or (match[1] == b"00" and match[4] is not None):
         return None
-    return match[2].decode(), match[3].decode(), bool(int(match[4], 16) & _SAMPLED)
+    return match[2].decode(), bool(int(match[3], 16) & _SAMPLED)
 
 
 _TRACE: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -89,6 +87,11 @@ _TRACE: ContextVar[Trace | None] = ContextVar("trace", default=None)
 def current() -> Trace | None:
     """Return the trace of the running task, or None."""
     return _TRACE.get()
+
+
+def follow(trace: Trace | None) -> None:
+    """Set the trace for the rest of the running task, or of the surrounding `following`."""
+    _TRACE.set(trace)
 
 
 class following:  # noqa: N801  it reads as a statement

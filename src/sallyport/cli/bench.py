@@ -146,9 +146,9 @@ def _check_alone(line: Line) -> None:
 def _empty_database(url: str) -> int | None:
     """Check that the measurement cannot change existing data. Return the process id of the database server, if it runs
     on this machine. Raises ConfigError, StoreError."""
-    from sallyport.store.postgres import check_extra
+    from sallyport.store.postgres import check_driver
 
-    check_extra()
+    check_driver()
     from sallyport.store.postgres.connection import connect
 
     if not url.startswith(POSTGRES):

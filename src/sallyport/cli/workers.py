@@ -33,7 +33,7 @@ from sallyport.service.reload import STATUS
 from sallyport.service.serve import Worker, serve_until_signal
 from sallyport.service.sockets import bind_for_workers
 from sallyport.settings.settings import Settings
-from sallyport.store.postgres import check_extra
+from sallyport.store.postgres import check_driver
 
 PAUSE_S: Final = 0.2
 MAX_PAUSE_S: Final = 30.0
@@ -270,7 +270,7 @@ def run_workers(
     read: returns the current settings. lock: the descriptor that holds the lock of the data directory; each worker gets
     a copy. ready: called when all workers are ready.
     """
-    check_extra()
+    check_driver()
     import_module("sallyport.store.postgres.engine")  # imported once for all workers
     with ExitStack() as held:
         sockets = bind_for_workers(settings, held, PassedSockets(passed_sockets(environ)))

@@ -20,15 +20,20 @@ class Follower:
 
     forget: functions by kind of change. Such a function drops outdated values. It is called with a domain's id, or with
     0 for all domains. restored: a function that reloads all values in memory. It is called after another node has
-    restored a backup.
+    restored a backup. completed: a function that is called when the store accepts writes again after that.
     """
 
     def __init__(
-        self, store: Engine, forget: dict[str, Callable[[int], None]], restored: Callable[[], Awaitable[None]]
+        self,
+        store: Engine,
+        forget: dict[str, Callable[[int], None]],
+        restored: Callable[[], Awaitable[None]],
+        completed: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._forget = forget
         self._restored = restored
+        self._completed = completed
         store.on_foreign_change(self.changed)
 
     def changed(self, change: ForeignChange) -> None:
@@ -49,6 +54,7 @@ class Follower:
                 try:
                     await self._restored()
                     self._store.acknowledge()
+                    await self._completed()
                     log.info("store_replaced_elsewhere")
                 except SallyportError as error:
                     log.warning("replaced_store_not_read", error=str(error))

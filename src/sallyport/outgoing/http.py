@@ -77,7 +77,7 @@ class HttpFactory:
         # processes need no client.
         self._trust = cache(lambda: verify or client_context())
         self._tenants: dict[int, HttpFactory] = {}
-        self._is_traced = False
+        self._is_sampled: bool | None = None
         logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, and URLs contain names of users
 
     def of(self, tenant_id: int) -> HttpFactory:
@@ -89,10 +89,11 @@ class HttpFactory:
             own.egress = self.egress.for_tenant()
         return own
 
-    def traced(self) -> HttpFactory:
-        """Return the factory for servers that learn the trace of the request or login."""
+    def traced(self, *, is_sampled: bool) -> HttpFactory:
+        """Return the factory for servers that learn the trace of the request or login. is_sampled: whether this service
+        exports the spans of logins."""
         own = copy.copy(self)
-        own._is_traced = True
+        own._is_sampled = is_sampled
         return own
 
     def __call__(
@@ -113,7 +114,9 @@ class HttpFactory:
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
-            transport=ServerTransport(self.egress, self._trust(), httpx.URL(base_url), most, is_traced=self._is_traced),
+            transport=ServerTransport(
+                self.egress, self._trust(), httpx.URL(base_url), most, is_sampled=self._is_sampled
+            ),
             cookies=CookieJar(DefaultCookiePolicy(netscape=False, rfc2965=False)),
             trust_env=False,
         )
@@ -121,7 +124,7 @@ class HttpFactory:
 
 class ServerTransport(Pool):
     """The transport of a client for one server. server: the base URL of the client. most: the maximum number of octets
-    of an answer. is_traced: whether requests have the header `traceparent`."""
+    of an answer. is_sampled: see `HttpFactory.traced`; None means that requests have no header `traceparent`."""
 
     def __init__(
         self,
@@ -130,12 +133,12 @@ class ServerTransport(Pool):
         server: httpx.URL,
         most: int = MAX_BODY,
         *,
-        is_traced: bool = False,
+        is_sampled: bool | None = None,
     ) -> None:
         super().__init__(egress, trust)
         self._server = server
         self._most = most
-        self._is_traced = is_traced
+        self._is_sampled = is_sampled
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return its whole answer. httpx calls this method.
@@ -144,8 +147,8 @@ class ServerTransport(Pool):
         the call is cancelled, the connection is closed.
         """
         host = self._server.host
-        if self._is_traced and (of := trace.current()) is not None:
-            request.headers["traceparent"] = of.header
+        if self._is_sampled is not None and (of := trace.current()) is not None:
+            request.headers["traceparent"] = of.header(is_sampled=self._is_sampled)
         await self.egress.turns.take()
         try:
             if origin_of(request.url) != origin_of(self._server):

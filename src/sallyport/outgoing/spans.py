@@ -1,14 +1,12 @@
-"""The export of spans to an OpenTelemetry collector: OTLP over HTTP, from a thread of its own.
+"""The export of spans to an OpenTelemetry collector: OTLP over HTTP.
 
-The event loop only puts what it has finished into a queue, without waiting. If the queue is full because the collector
-is slow or away, further logins are not exported, and are counted. The packages of the extra `otel` are imported only by
-an exporter.
+The service only puts finished logins into a queue, without waiting. If the queue is full because the collector is slow
+or away, further logins are not exported, and are counted. Spans are encoded in a thread. The packages of the extra
+`otel` are imported only by an exporter that runs.
 """
 
-import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -18,14 +16,11 @@ import trio
 
 from sallyport import __version__
 from sallyport.base.clock import BackOff
-from sallyport.base.errors import ConfigError
 from sallyport.metrics import SpanMetrics
-from sallyport.outgoing.tls import client_context
+from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.http import REPEATABLE, HttpFactory
+from sallyport.settings.values import ANYWHERE
 
-NEEDED: Final = (
-    "otlp_url needs the extra `otel`: pip install "
-    f"'./sallyport_radius-{__version__}-py3-none-any.whl[otel]', with the path of your wheel"
-)
 MAX_WAITING: Final = 8192
 """Maximum number of logins that wait for their export."""
 BATCH: Final = 256
@@ -34,6 +29,8 @@ between."""
 PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 30.0
 TIMEOUT_S: Final = 5.0
+MAX_ANSWER: Final = 65_536
+"""Maximum size of an answer in octets. A collector answers with a short message."""
 LAST_S: Final = 1.0
 """Time that the last export has when the service stops."""
 
@@ -61,26 +58,18 @@ class Finished(Protocol):
     """A finished piece of work with its spans."""
 
     def spans(self) -> Sequence[Span]:
-        """Return the spans. The exporter's thread calls this method."""
-
-
-Encode: TypeAlias = Callable[[Iterable[Span], Mapping[str, AttributeValue]], bytes]
+        """Return the spans. A thread calls this method."""
 
 
 class SpanExporter:
     """The exporter of one process.
 
     url: the address of the collector for traces, such as `http://127.0.0.1:4318/v1/traces`. node: the name of this
-    node. Raises ConfigError if the extra is not installed.
+    node. The extra `otel` must be installed before `run` is called.
     """
 
     def __init__(self, url: str, node: str, metrics: SpanMetrics) -> None:
-        if find_spec("opentelemetry") is None:
-            raise ConfigError(NEEDED)
-        from sallyport.outgoing.otlp import encode
-
-        self._encode: Encode = encode
-        self._url = url
+        self._url = httpx.URL(url)
         self._resource = {
             "service.name": "sallyport",
             "service.version": __version__,
@@ -88,7 +77,6 @@ class SpanExporter:
         }
         self._metrics = metrics
         self._waiting = deque[Finished]()
-        self._stop = threading.Event()
         self._back_off = BackOff(first_s=PAUSE_S, most_s=MAX_PAUSE_S)
         self._is_failing = False
 
@@ -101,43 +89,49 @@ class SpanExporter:
 
     async def run(self) -> None:
         """Export until cancelled. Then export what waits, for at most LAST_S."""
-        thread = threading.Thread(target=self._work, name="spans", daemon=True)
-        thread.start()
-        try:
-            await trio.sleep_forever()
-        finally:
-            self._stop.set()
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(thread.join, LAST_S)
+        http = HttpFactory(egress=ANYWHERE)  # the operator of the service has chosen the collector
+        origin = self._url.copy_with(raw_path=b"/")
+        async with http(str(origin), timeout_s=TIMEOUT_S, most=MAX_ANSWER) as client:
+            pause_s = PAUSE_S
+            try:
+                while True:
+                    await trio.sleep(pause_s)
+                    pause_s = await self._export(client)
+            finally:
+                with trio.move_on_after(LAST_S, shield=True):
+                    await self._export(client)
 
-    def _work(self) -> None:
-        pause_s = PAUSE_S
-        with httpx.Client(verify=client_context(), timeout=TIMEOUT_S, trust_env=False) as client:
-            while not self._stop.wait(pause_s):
-                pause_s = self._export(client)
-            self._export(client)
-
-    def _export(self, client: httpx.Client) -> float:
+    async def _export(self, client: httpx.AsyncClient) -> float:
         """Export what waits. Return the time until the next export, in seconds."""
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-            error = self._send(client, batch)
-            self._metrics.exported(len(batch), is_taken=not error)
+            error = "the export was cancelled"
+            try:
+                error = await self._send(client, batch)
+            finally:
+                self._metrics.exported(len(batch), is_taken=not error)
+            self._tell(error)
             if error:
-                self._tell(error)
                 return self._back_off.failed()
-            self._tell("")
             self._back_off.worked()
         return PAUSE_S
 
-    def _send(self, client: httpx.Client, batch: Sequence[Finished]) -> str:
+    async def _send(self, client: httpx.AsyncClient, batch: Sequence[Finished]) -> str:
         """Send the spans of a batch. Return the reason if the collector does not take them. They are not sent again."""
         try:
-            octets = self._encode((span for each in batch for span in each.spans()), self._resource)
-            answer = client.post(self._url, content=octets, headers={"Content-Type": "application/x-protobuf"})
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            return type(error).__name__
-        return "" if answer.is_success else f"HTTP {answer.status_code}"
+            octets = await trio.to_thread.run_sync(self._encoded, batch, abandon_on_cancel=True)
+            form = {"Content-Type": "application/x-protobuf"}
+            answer = await client.post(self._url, content=octets, headers=form, extensions=REPEATABLE)
+        except ProviderError as error:
+            return str(error)
+        except Exception as error:  # the next logins must be exported
+            return f"error of the program: {error!r}"
+        return "" if answer.is_success else f"{self._url.host}: HTTP {answer.status_code}"
+
+    def _encoded(self, batch: Sequence[Finished]) -> bytes:
+        from sallyport.outgoing.otlp import encode
+
+        return encode((span for each in batch for span in each.spans()), self._resource)
 
     def _tell(self, error: str) -> None:
         """Log the first failure and the recovery."""

@@ -151,7 +151,7 @@ class App:
         self._build(parts, overrides)
         for make in overrides.areas:
             self.areas.add(make(parts))
-        self.follower = Follower(store, self.areas.foreign, self.areas.restored)
+        self.follower = Follower(store, self.areas.foreign, self.areas.restored, self.areas.completed)
 
     def _build(self, parts: Parts, overrides: Overrides) -> None:
         """Build the areas, each after those that it needs."""
@@ -326,7 +326,7 @@ class App:
 
 
 def _span_exporter(parts: Parts) -> SpanExporter | None:
-    """Return the exporter of spans, or None if the setting `otlp_url` is empty. Raises ConfigError."""
+    """Return the exporter of spans, or None if the setting `otlp_url` is empty."""
     settings, metrics = parts.settings, SpanMetrics(parts.registry)
     return SpanExporter(settings.otlp_url, settings.node, metrics) if settings.otlp_url else None
 

@@ -15,6 +15,7 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import Absent
+from sallyport.base.extras import check_extra
 from sallyport.host import disk
 from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
@@ -22,7 +23,7 @@ from sallyport.service.app import App
 from sallyport.settings.settings import Settings
 from sallyport.store.data_folder import TOKEN_FILE, Reserve, open_data_directory, take_lock
 from sallyport.store.model import Engine
-from sallyport.store.postgres import check_extra
+from sallyport.store.postgres import check_driver
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_keys
 
@@ -49,6 +50,8 @@ async def build(
     path = settings.database_path
     with ExitStack() as held:
         held.callback(os.close, open_data_directory(settings.data_dir) if lock is None else lock)
+        if joins and settings.otlp_url:  # before the store is migrated
+            check_extra("otlp_url", "otel", "sallyport.outgoing.otlp")
         is_new = _is_new(settings)
         if new == "refuse" and is_new:
             raise Absent("the database has no tables yet" if settings.database_url else f"{path} does not exist")
@@ -82,7 +85,7 @@ def _is_new(settings: Settings) -> bool:
     """Return whether there is no store yet. Raises ConfigError, SchemaError, StoreError."""
     if not settings.database_url:
         return not settings.database_path.exists()
-    check_extra()
+    check_driver()
     from sallyport.store.postgres.migration import exists
 
     return not exists(settings.database_url)

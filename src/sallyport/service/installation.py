@@ -93,8 +93,8 @@ class CertificatesArea(Area):
         """Load the files that all nodes share."""
         await self.files.load()
 
-    async def restored(self) -> None:
-        """Load the files of the restored store."""
+    async def completed(self) -> None:
+        """Load the files of the restored store. The files of this machine are stored if it has none."""
         await self.files.load()
 
     async def _note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
@@ -150,6 +150,7 @@ class InstallationArea(Area):
             check=self._check_keys,
             void=areas.void,
             replaced=areas.restored,
+            completed=areas.completed,
             backed_up=lambda at: self.metrics.backed_up.set(at / SECOND),
             clock=parts.clock,
             worker=parts.settings.worker,

@@ -251,7 +251,6 @@ def _services(app: App) -> Services:
         learn=app.clients.service.latches.latch,
         ready=lambda: app.parts.store.ready,
         copied=app.shadow.copies.receive,
-        new_trace=app.login.new_trace,
     )
 
 

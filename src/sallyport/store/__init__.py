@@ -14,7 +14,7 @@ error), all its items fail.
 
 model        Tx and Store as protocols
 sqlite       the embedded engine: `connections` opens and reads, `writer` writes
-postgres     the engine on a database server; `check_extra` checks that its driver is installed
+postgres     the engine on a database server; `check_driver` checks that its driver is installed
 turns        a fair order of the tenants' reads and writes
 transfer     copying all rows of an installation from one engine to the other
 copies       backup and restore while the service runs

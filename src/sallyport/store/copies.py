@@ -25,7 +25,7 @@ from sallyport.store import audit
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
-from sallyport.store.postgres import check_extra
+from sallyport.store.postgres import check_driver
 
 PREFIX: Final = "sallyport-"
 """Prefix of the names of backups in a directory. Files without this prefix are never deleted."""
@@ -43,9 +43,10 @@ class Copies:
     would have.
 
     check: decrypts the secrets of a copy before the copy becomes the store; raises SecretError. void: invalidates
-    values of a copy, such as one-time codes, so that the restore does not make them valid again; on request, it also
-    revokes all tokens. replaced: called after a restore to drop all caches. backed_up: called with the time of the last
-    backup, in microseconds. worker: the number of this worker if several workers use the same `place`; otherwise empty.
+    values of a copy, such as one-time codes, so that the restore does not make them valid again; on request, it
+    also revokes all tokens. replaced: called after a restore to drop all caches; it cannot write. completed: called
+    when the store accepts writes again. backed_up: called with the time of the last backup, in microseconds.
+    worker: the number of this worker if several workers use the same `place`; otherwise empty.
 
     Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so each tenant's
     trail gets an entry. The entry is written into the copy before the copy replaces the store, so that a crash cannot
@@ -60,6 +61,7 @@ class Copies:
         check: Callable[[Tx], None],
         void: Callable[[Tx, bool], None] = lambda _tx, _revoke_tokens: None,
         replaced: Callable[[], Awaitable[None]],
+        completed: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
         backed_up: Callable[[int], None],
         clock: Clock = now_us,
         worker: str = "",
@@ -69,6 +71,7 @@ class Copies:
         self._check = check
         self._void = void
         self._replaced = replaced
+        self._completed = completed
         self._backed_up = backed_up
         self._clock = clock
         self._worker = worker
@@ -115,7 +118,7 @@ class Copies:
         Raises ConfigError if the extra `postgres` is not installed. Raises SchemaError or StoreError if the copy
         failed; the PostgreSQL database then stays empty.
         """
-        check_extra()
+        check_driver()
         from sallyport.store.postgres.engine import load
 
         with TemporaryDirectory(dir=self._place.parent, prefix=f"{self._place.name}.copy-") as folder:
@@ -187,6 +190,7 @@ class Copies:
             await self._replaced()
         finally:
             self._store.acknowledge()
+        await self._completed()
 
 
 def _record(tx: Tx, action: str, at: int, file: Path) -> None:

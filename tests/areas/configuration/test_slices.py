@@ -282,10 +282,11 @@ async def test_changes_that_wait_are_answered(areas: Areas, autojump_clock: Mock
     assert client_id not in areas.clients.table.by_id
 
 
-async def test_a_restore_undoes_the_part_of_its_backup(areas: Areas) -> None:
+async def test_a_restore_undoes_the_part_of_its_backup(areas: Areas, tmp_path: Path) -> None:
     """A backup that was made in the middle of an apply brings back what was before the apply."""
     await begin(areas, clients())
-    await areas.app.areas.restored()
+    await areas.copies.backup(tmp_path / "backup.db")
+    await areas.copies.restore(tmp_path / "backup.db")
     assert not areas.clients.of_tenant(areas.tenant)
     assert not await areas.store.read(repo.is_unfinished)
 

@@ -1,5 +1,6 @@
 """Tests of the checks of providers: each fault is reported with its remedy."""
 
+import re
 import socket
 from pathlib import Path
 
@@ -43,7 +44,7 @@ async def test_faults_of_duo() -> None:
         assert await checked(Duo, **fields) == "Duo accepts the keys, and the clocks agree"
         assert "check skey" in await checked(Duo, **{**fields, "skey": duo_server.SKEY[::-1]})
         bench.server.skew_s = -400
-        assert "differs from Duo's by 400 s: set it, best by NTP" in await checked(Duo, **fields)
+        assert re.search(r"differs from Duo's by \d+ s: set it, best by NTP", await checked(Duo, **fields))
         bench.behave(Behaviour.EMPTY)
         assert "the server is not Duo's Auth API" in await checked(Duo, **fields)
         bench.behave(Behaviour.RUBBISH)

@@ -258,3 +258,16 @@ async def test_a_tenant_has_one_file_at_a_time(tmp_path: Path) -> None:
     kept.append(await files.open(1, 1))
     for each in kept:
         await files.discard(each)
+
+
+def test_an_entry_without_a_name_is_refused(tmp_path: Path) -> None:
+    """zipfile cannot say whether such an entry is a folder."""
+    octets = zipped({"a": b"1"}).replace(b"a1", b"1", 1)
+    at = octets.index(b"PK\x01\x02")
+    head = octets[:26] + b"\0\0" + octets[28:at]  # the length of the name is 0
+    directory = octets[at : at + 28] + b"\0\0" + octets[at + 30 : at + 46] + octets[at + 47 :]
+    end = directory.index(b"PK\x05\x06")
+    size, offset = end.to_bytes(4, "little"), len(head).to_bytes(4, "little")
+    fixed = directory[: end + 12] + size + offset + directory[end + 20 :]
+    with pytest.raises(Invalid, match="an entry without a name"):
+        unpacked(tmp_path, head + fixed)

@@ -7,7 +7,7 @@ import pytest
 from sallyport.areas.configuration.item import Item
 from sallyport.areas.migration import clearpass, freeradius, tables
 from sallyport.areas.migration.child import ReaderLimits, translate
-from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
+from sallyport.areas.migration.translation import Decision, Options, Translation, UniqueNames, Weight
 from sallyport.base.errors import Invalid
 from tests.areas.migration import client, export, policy, profile, rules, texts
 
@@ -94,14 +94,41 @@ def written(tmp_path: Path, name: str, text: str, encoding: str = "utf-8") -> Pa
     return path
 
 
-def test_many_devices_with_one_name(tmp_path: Path) -> None:
+class Counted(set[str]):
+    """A set that counts how often a text is looked up."""
+
+    lookups = 0
+
+    def __contains__(self, text: object) -> bool:
+        self.lookups += 1
+        return super().__contains__(text)
+
+
+MANY = 3_000
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["SW"] * MANY, [f"{'n' * 251}{n % 1_000:04}{n}" for n in range(MANY)]],
+    ids=["one name", "names that are cut"],
+)
+def test_many_equal_names(names: list[str]) -> None:
     """Each gets a number. The search for a free one does not begin at 2 for each of them."""
-    rows = "".join(f"SW,10.{n >> 16}.{n >> 8 & 255}.{n & 255},testing123\n" for n in range(20_000))
+    found = UniqueNames()
+    found._taken = taken = Counted()
+    numbered = [found.take(name) for name in names]
+    assert len({each.casefold() for each in numbered}) == MANY and max(map(len, numbered)) <= 255
+    assert taken.lookups <= 3 * MANY
+
+
+def test_devices_with_one_name(tmp_path: Path) -> None:
+    """Devices whose names differ only in case, or not at all, get numbers."""
+    text = "name,ip,secret\n" + "".join(
+        f"{name},10.0.0.{n},testing123\n" for n, name in enumerate(("sw (3)", "SW", "sw", "sw", "Sw"))
+    )
     columns = {"name": "name", "address": "ip", "secret": "secret"}
-    path = written(tmp_path, "t.csv", f"name,ip,secret\nsw (3),192.0.2.1,testing123\n{rows}")
-    names = [item.name for item in tables.translate(path, Options("corp", columns=columns)).items]
-    assert names[:5] == ["sw (3)", "SW", "SW (2)", "SW (4)", "SW (5)"]
-    assert names[-1] == "SW (20001)" and len(set(names)) == 20_001
+    found = tables.translate(written(tmp_path, "t.csv", text), Options("corp", columns=columns))
+    assert [item.name for item in found.items] == ["sw (3)", "SW", "sw (2)", "sw (4)", "Sw (5)"]
 
 
 @pytest.mark.parametrize("first", ["sep=;\n", '"sep=;"\r\n', "SEP=;\n"])

@@ -230,6 +230,27 @@ def test_ise(tmp_path: Path) -> None:
     assert (dan.user, dan.cause, dan.policy, tally.unread) == ("CORP\\dan", Cause.POLICY, "Guests", 0)
 
 
+@pytest.mark.parametrize("day", ["2026-02-30 09:00:00", "2026-01-01 25:00:00", "0001-01-01 00:00:00"])
+def test_an_impossible_time_of_ise_is_counted(tmp_path: Path, day: str) -> None:
+    """A message whose time does not exist is counted, and the others are read."""
+    logins, tally = read(text_of(tmp_path, ISE.replace("2026-01-01 09:00:00", day)))
+    assert ([each.user for each in logins], tally.unread) == (["eve", "CORP\\dan"], 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        dts(Packet("a")).replace("01/01/2026 08", "01/01/0001 00"),
+        ias(Packet("a")).replace("01/01/2026,08", "01/01/0001,00"),
+        RADIUS_LOG.splitlines()[0].replace("Thu Jan  1 08:00:00 2026", "Mon Jan  1 00:00:00 0001"),
+    ],
+    ids=["dts", "ias", "linelog"],
+)
+def test_an_impossible_time_of_this_host_is_no_error(tmp_path: Path, text: str) -> None:
+    """Without a time zone, the first hour of year 1 has no number of seconds."""
+    assert list(read_logs([text_of(tmp_path, text)], None, Tally())) == []
+
+
 @pytest.mark.parametrize(
     ("text", "form"),
     [(dts(Packet("a")), "nps"), (ias(Packet("a")), "nps"), (database(Packet("a")), "nps"), (DETAIL, "detail"),

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from OpenSSL import SSL
 
+from sallyport.cli.benchmark.supplicant import PEER_CHALLENGE, challenge_answer
 from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, EAP_MESSAGE, USER_NAME, USER_PASSWORD
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
@@ -26,7 +27,6 @@ from sallyport.radius.password import chap_response
 from tests.radius.eap.certificates import Issued
 from tests.radius.eap.users import Users
 
-PEER_CHALLENGE = bytes(range(16))
 RESULT_SUCCESS = b"\x80\x03\x00\x02\x00\x01"
 MAX_ROUNDS = 300
 
@@ -145,11 +145,8 @@ class MsChapSide:
 
     def _try(self, identifier: int, challenge: bytes) -> bytes:
         self._hashed = nt_hash(self._passwords.pop(0))
-        blank = MsChap2(identifier, challenge, PEER_CHALLENGE, b"")
-        response = challenge_response(blank.nt_challenge(self._user), self._hashed)
-        self._attempt = MsChap2(identifier, challenge, PEER_CHALLENGE, response)
-        value = b"\x31" + PEER_CHALLENGE + bytes(8) + response + b"\0"
-        return bytes((2, identifier)) + (4 + len(value) + len(self._user)).to_bytes(2) + value + self._user
+        self._attempt, octets = challenge_answer(identifier, challenge, self._user, self._hashed)
+        return octets
 
 
 Inside = Callable[["TlsSide", bytes], bytes | None]

@@ -58,7 +58,7 @@ class ConfigurationArea(Area):
                 await self._parts.configuration.reload()
             await self.engine.finish_unfinished()
 
-    async def restored(self) -> None:
+    async def completed(self) -> None:
         """End an apply that was unfinished when the backup was made."""
         await self.engine.finish_unfinished(at_once=True)
 

@@ -307,7 +307,7 @@ class Login(Answered):
     the second factor. detail: a text for admins: what the provider says about the outcome, and the effect of a limit of
     parallel sessions. limit: the limit of the rule that admits the login, or None. Over time: waits: the time for which
     the login waited; in EAP, over all its rounds. trace: the trace of a login that needs a task; requests that join the
-    second factor of an earlier request have its trace. continuation: a function that continues the login after a wait.
+    second factor of an earlier request have its id. continuation: a function that continues the login after a wait.
     ending: the end of an EAP conversation that the answer ends. cloud: the stamp of the account of a cloud directory
     that a client certificate names, or empty. keep: a function that writes to the store in the transaction of the
     login's event. `keep` returns False and writes nothing if another node answers the login. locks: functions that

@@ -53,7 +53,7 @@ class MfaArea(Area):
             return Host(
                 domain_id=domain_id,
                 domain=domain.name if domain else "",
-                http=domains.http_of(domain_id).traced(),
+                http=domains.http_of(domain_id).traced(is_sampled=bool(parts.settings.otlp_url)),
                 seeds=seeds,
                 wallets=wallets,
                 own=own,

@@ -147,5 +147,7 @@ def _read_zip(archive: Path, found: _Unpacking) -> None:
 
 def _members(packed: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
     for member in packed.infolist():
+        if not member.filename:
+            raise Invalid("the archive has an entry without a name")
         if not member.is_dir():
             yield member

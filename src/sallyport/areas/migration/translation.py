@@ -119,22 +119,30 @@ class Translation:
         return [each for each in self.findings if each.weight is weight]
 
 
+_NUMBER: Final = len(" (100000)")
+
+
 class UniqueNames:
-    """Names of which no two differ only in case. most: maximum number of characters of a name."""
+    """Names of which no two differ only in case. most: maximum number of characters of a name.
+
+    The search for a free number begins at the last one, so that the time does not grow with the square of the number
+    of equal names.
+    """
 
     def __init__(self, most: int = 255) -> None:
         self._most = most
         self._taken = set[str]()
-        self._numbers = dict[str, int]()  # the last number of each name, so that many equal names take no time
+        self._numbers = dict[str, int]()
 
     def take(self, name: str) -> str:
         """Take a name, and return it with a number behind it if it was taken."""
-        found, number = name[: self._most], self._numbers.get(name.casefold(), 1)
+        start = name[: self._most - _NUMBER].casefold()  # names that are cut share their numbers
+        found, number = name[: self._most], self._numbers.get(start, 1)
         while found.casefold() in self._taken:
             number += 1
             tail = f" ({number})"
             found = name[: self._most - len(tail)] + tail
-        self._numbers[name.casefold()] = number
+        self._numbers[start] = max(number, self._numbers.get(start, 1))
         self._taken.add(found.casefold())
         return found
 

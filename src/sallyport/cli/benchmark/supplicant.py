@@ -29,9 +29,19 @@ from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REQUEST, Reply, SharedSecret, encode_request
 
 FRAGMENT_SIZE: Final = 1398
-_PEER_CHALLENGE: Final = bytes(range(16))
+PEER_CHALLENGE: Final = bytes(range(16))
 _CHALLENGE, _RESPONSE, _SUCCESS = 1, 2, 3  # OpCode (draft-kamath-pppext-eap-mschapv2 section 2)
 _READ: Final = 1 << 16
+
+
+def challenge_answer(identifier: int, challenge: bytes, user: bytes, hashed: bytes) -> tuple[MsChap2, bytes]:
+    """Return the response to a challenge of EAP-MSCHAPv2, and the Type-Data of its packet
+    (draft-kamath-pppext-eap-mschapv2 section 2.2). hashed: the NT hash of the password."""
+    blank = MsChap2(identifier, challenge, PEER_CHALLENGE, b"")
+    response = challenge_response(blank.nt_challenge(user), hashed)
+    value = b"\x31" + PEER_CHALLENGE + bytes(8) + response + b"\0"
+    octets = bytes((_RESPONSE, identifier)) + (4 + len(value) + len(user)).to_bytes(2) + value + user
+    return MsChap2(identifier, challenge, PEER_CHALLENGE, response), octets
 
 
 class PeapLogins:
@@ -127,16 +137,10 @@ class PeapLogins:
         if kind != MSCHAPV2:
             return bytes((NAK, MSCHAPV2))
         if data[0] == _CHALLENGE:
-            return bytes((MSCHAPV2,)) + self._proof(data[1], data[5:21])
+            return bytes((MSCHAPV2,)) + challenge_answer(data[1], data[5:21], self._user, self._hashed)[1]
         if data[0] == _SUCCESS:
             return bytes((MSCHAPV2, _SUCCESS))
         raise LoadError(f"MSCHAPv2: {data[4:].decode(errors='replace')}")
-
-    def _proof(self, identifier: int, challenge: bytes) -> bytes:
-        blank = MsChap2(identifier, challenge, _PEER_CHALLENGE, b"")
-        response = challenge_response(blank.nt_challenge(self._user), self._hashed)
-        value = b"\x31" + _PEER_CHALLENGE + bytes(8) + response + b"\0"
-        return bytes((_RESPONSE, identifier)) + (4 + len(value) + len(self._user)).to_bytes(2) + value + self._user
 
     def _keep_session(self) -> None:
         if not self._resumes or self._session is not None:

@@ -16,7 +16,7 @@ from sallyport.cli.checks.model import Examination, Finding, ok, problem, warnin
 from sallyport.settings.limits import HISTORIES
 from sallyport.store.connections import open_connection
 from sallyport.store.migrations import ALL, incompatibility
-from sallyport.store.postgres import check_extra
+from sallyport.store.postgres import check_driver
 
 AHEAD_S = 60
 
@@ -143,7 +143,7 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
 
 def _server(url: str) -> Iterator[Finding]:
     """Check a PostgreSQL database. Raises ConfigError if the extra `postgres` is not installed. Raises StoreError."""
-    check_extra()
+    check_driver()
     from sallyport.store.postgres import server
     from sallyport.store.postgres.engine import CONNECTIONS
     from sallyport.store.postgres.migration import inspect

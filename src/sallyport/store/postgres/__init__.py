@@ -23,19 +23,9 @@ because it tests its connection several times a second. The store counts as not 
 `engine.LATE_S`.
 """
 
-from importlib.util import find_spec
-from typing import Final
-
-from sallyport import __version__
-from sallyport.base.errors import ConfigError
-
-NEEDED: Final = (
-    "a PostgreSQL database needs the extra `postgres`: pip install "
-    f"'./sallyport_radius-{__version__}-py3-none-any.whl[postgres]', with the path of your wheel"
-)
+from sallyport.base.extras import check_extra
 
 
-def check_extra() -> None:
+def check_driver() -> None:
     """Raise ConfigError if psycopg is not installed, because PostgreSQL needs it."""
-    if find_spec("psycopg") is None:
-        raise ConfigError(NEEDED)
+    check_extra("a PostgreSQL database", "postgres", "psycopg")

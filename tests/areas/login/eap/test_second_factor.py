@@ -10,6 +10,7 @@ from sallyport.areas.factors.remembered.station import RememberedStation
 from sallyport.areas.login.login import Reason
 from sallyport.areas.mfa.provider import Enrolment, Outcome, ProviderError, Strength
 from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.base.trace import Trace, current
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
@@ -140,6 +141,18 @@ async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str)
     assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
     assert [code for code, _ in script.verified] == ["123456"]
     assert await nas.outcomes() == [("", "ann", method)]
+
+
+@pytest.mark.parametrize("method", TYPED)
+async def test_a_second_factor_inside_eap_has_one_trace(nas: Nas, script: Script, method: str) -> None:
+    """The prompt and the code are sent in different rounds. The provider learns the trace of the event in both."""
+    script.begins = Outcome.CODE
+    traces: list[Trace | None] = []
+    script.busy = lambda: traces.append(current())
+    await nas.log_in(TYPED[method](b"hello", b"123456"))
+    (event,) = await events(nas.wire.areas)
+    assert len(script.started) == len(script.verified) == 1
+    assert [each and each.id for each in traces] == [event.trace_id] * 2 and traces[0] == traces[1]
 
 
 @pytest.mark.parametrize("method", TYPED)

@@ -1,7 +1,8 @@
 """Tests of the session between two challenges: what it keeps of a login, who may answer it, its State and its row."""
 
+import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import cast
 
 import pytest
@@ -15,6 +16,7 @@ from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.session import (
     LIFETIME_US,
     MAX_PLACE,
+    NOBODY,
     Asked,
     ChallengeKind,
     Session,
@@ -274,6 +276,50 @@ async def test_the_sessions_of_a_user(areas: Areas, listener: FakeListener, user
     assert not await challenges.sessions_of(areas.domain, user)
 
 
+async def test_a_row_of_another_version(areas: Areas, listener: FakeListener) -> None:
+    """Nodes of two versions share the rows: the kinds keep their names, and fields that are missing are empty."""
+    assert [str(each) for each in ChallengeKind] == ["code", "approval", "denied"]
+    assert Asked(0, "", "") == NOBODY
+    session = await stored(areas, listener)
+    later = ("accept", "groups", "ous", "user_stamp", "factor", "password_at")
+    row = json.dumps({name: value for name, value in asdict(session).items() if name not in later})
+    await areas.store.write(lambda tx: tx.execute("update challenges set session = :row", row=row))
+    found = await in_store(areas, session)
+    assert [getattr(found, name) for name in later] == ["", (), (), "", "", ""]
+
+
+async def test_an_answered_session_leaves_the_others(areas: Areas, listener: FakeListener) -> None:
+    """Only the session that was answered is removed."""
+    answered, other = await stored(areas, listener), await stored(areas, listener, user="bob")
+    await areas.store.write(lambda tx: delete(tx, answered.id))
+    assert await in_store(areas, other) == other
+
+
+async def test_the_name_of_a_user_in_another_form(areas: Areas, listener: FakeListener) -> None:
+    """A name in capitals, or with spaces around it, is the same user."""
+    login = a_login(listener)
+    session = session_of(login)
+    assert replace(session, question=replace(session.question, user="ANN")).is_of(login)
+    await stored(areas, listener)
+    assert await areas.store.read(lambda tx: sessions_of_user(tx, areas.domain, " Ann ", areas.clock()))
+    challenges = Challenges(areas.store, areas.vault, areas.clock)
+    in_capitals = await stored(areas, listener, user="ANN")
+    challenges.sent(in_capitals, 1)
+    challenges.denied(areas.domain, "ann")
+    found = await challenges.find(in_capitals.id)
+    assert found is not None
+    assert found.kind is ChallengeKind.DENIED
+
+
+async def test_expired_challenges_are_purged(areas: Areas, listener: FakeListener) -> None:
+    """The upkeep removes expired challenges from the store, too."""
+    expired, other = await stored(areas, listener, life_us=1), await stored(areas, listener)
+    challenges = Challenges(areas.store, areas.vault, areas.clock)
+    await challenges.purge(expired.expires_at + 1)
+    assert await areas.store.read(lambda tx: read(tx, expired.id)) is None
+    assert await in_store(areas, other) == other
+
+
 async def test_the_limit_counts_the_sessions_of_the_user(areas: Areas, listener: FakeListener) -> None:
     """The earlier sessions of other users, whose names begin alike, take no place of the user's."""
     at = areas.clock()
@@ -290,8 +336,8 @@ async def test_a_denial_leaves_expired_challenges(areas: Areas, listener: FakeLi
     assert (await in_store(areas, expired)).kind is ChallengeKind.APPROVAL
 
 
-async def test_an_answered_challenge_is_not_read_again(areas: Areas, listener: FakeListener) -> None:
-    """The store is not asked for a challenge that was answered on this node."""
+async def test_a_challenge_in_memory_is_not_read(areas: Areas, listener: FakeListener) -> None:
+    """The store is not asked for a challenge that this node has in memory, or that was answered on it."""
     session = await stored(areas, listener)
     reads = list[object]()
 
@@ -302,9 +348,25 @@ async def test_an_answered_challenge_is_not_read_again(areas: Areas, listener: F
 
     challenges = Challenges(cast(Store, Counting()), areas.vault, areas.clock)
     assert await challenges.find(session.id) == session
+    challenges.sent(session, 1)
+    assert await challenges.find(session.id) == session
     challenges.ended(session, 1)
     assert await challenges.find(session.id) is None
     assert len(reads) == 1
+
+
+async def test_a_challenge_that_continues_during_the_read(areas: Areas, listener: FakeListener) -> None:
+    """The challenge that another request has sent meanwhile is newer than the one that was read."""
+    session = await stored(areas, listener)
+    later = replace(session, step=1)
+
+    class Slow:
+        async def read(self, _transaction: object) -> Session | None:
+            challenges.sent(later, 1)
+            return session
+
+    challenges = Challenges(cast(Store, Slow()), areas.vault, areas.clock)
+    assert await challenges.find(session.id) == later
 
 
 async def test_a_denial(areas: Areas, listener: FakeListener) -> None:

@@ -28,6 +28,7 @@ from sallyport.areas.policy.rules.rule import Rule
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.errors import PacketError
 from sallyport.base.mac import station_form
+from sallyport.base.trace import Trace
 from sallyport.radius.attributes import CALLING_STATION_ID, USER_NAME
 from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.conversation import MAX_CONVERSATIONS, Conversation
@@ -175,9 +176,10 @@ class EapLogin:
     verified chain of its certificate. found, code, stamp: the fields of the same names in the `verifiers.Finding` of
     the first factor. session: the challenge that the user must answer next. second, proof: the result of the second
     factor, and what the user has proved. rule: the login rule that asked for the second factor, or None. waits: the
-    time for which the login has waited. refused: the result if the login is refused. decided: whether `refused` was
-    given to the caller. The rounds after the refusal, until EAP-Failure, are not recorded. ending: the end of the
-    conversation, or None before it. It is also None if the second factor was asked for inside EAP.
+    time for which the login has waited. trace: the trace in which the second factor was asked, or None. refused: the
+    result if the login is refused. decided: whether `refused` was given to the caller. The rounds after the refusal,
+    until EAP-Failure, are not recorded. ending: the end of the conversation, or None before it. It is also None if the
+    second factor was asked for inside EAP.
     """
 
     conversation: Conversation
@@ -199,6 +201,7 @@ class EapLogin:
     proof: Proof = NO_PROOF
     rule: Rule | None = None
     waits: Waits = NO_WAITS
+    trace: Trace | None = None
     refused: EapResult | None = None
     decided: bool = False
     ending: Ending | None = None

@@ -38,6 +38,7 @@ from sallyport.areas.login.second.session import Session
 from sallyport.areas.mfa.provider import Code
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import PacketError
+from sallyport.base.trace import follow
 from sallyport.certs.credentials import Credentials
 from sallyport.radius.attributes import CALLING_STATION_ID, STATE, push_attribute
 from sallyport.radius.eap.certificate_names import NamedBy
@@ -291,6 +292,8 @@ class Eap:
     async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
         """Ask for the second factor inside EAP, and return the verdict that the EAP method sends to the client."""
         began = self._now()
+        login.trace = eap.trace = eap.trace or login.trace
+        follow(eap.trace)
         second = await self._ask(login, domain, eap.session, code)
         if second is None:
             raise PacketError("a newer request of the same login has replaced this one", "duplicate")
@@ -314,7 +317,7 @@ class Eap:
         login.realm, login.certificate = eap.inner_realm or login.realm, eap.certificate
         login.authority = "" if eap.holder is None or eap.holder.authority is None else eap.holder.authority.name
         login.revocation = eap.revocation.text[:MAX_TEXT]
-        login.outside = not eap.user
+        login.outside, login.trace = not eap.user, eap.trace or login.trace
         if isinstance(outcome, (Waiting, Check)):
             raise PacketError("the server is still checking the last EAP response of this login", "duplicate")
         if isinstance(outcome, Send):

@@ -28,12 +28,11 @@ from sallyport.areas.login.listen.udp import Datagram
 from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Decision, Login, Verdict
 from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.rows import KeptAnswer
-from sallyport.areas.login.second.conversation import OTHER_NODE
+from sallyport.areas.login.second.conversation import DUPLICATE, OTHER_NODE
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
 from sallyport.base.tags import value_for
-from sallyport.base.trace import Trace, new_trace
 from sallyport.metrics import Buckets, Cell, LoginMetrics, LoginPlace, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
@@ -119,8 +118,7 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class Services:
     """The services that all exchanges share. ready: a function that returns whether the store accepts writes. copied: a
-    function that takes a datagram of a shadow client, with its client, its source and its time of arrival. new_trace: a
-    function that returns the trace of a login that needs a task."""
+    function that takes a datagram of a shadow client, with its client, its source and its time of arrival."""
 
     find_client: Callable[[Source], Client | None]
     domains: Domains
@@ -137,7 +135,6 @@ class Services:
     copied: Callable[[bytes, Client, Source, int], None]
     clock: Clock = now_us
     decode: Callable[[bytes, SharedSecret], Request] = decode
-    new_trace: Callable[[], Trace] = new_trace
 
 
 class Exchange:
@@ -180,7 +177,6 @@ class Exchange:
             self._clock,
             self._conclude,
             self._fail,
-            services.new_trace,
         )
         self._round_budget = RoundBudget()
         self._just_decided: list[tuple[Login, Decision]] = []
@@ -253,7 +249,7 @@ class Exchange:
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
         self._counts.discarded(reason, "" if client is None else client.name)
-        if reason == OTHER_NODE:  # no sender is listed, because another node answers its device
+        if reason in (OTHER_NODE, DUPLICATE):  # no sender is listed, because its device gets the answer
             return
         self._senders.refused(source[0], reason, at, client, datagram)
 

@@ -17,7 +17,7 @@ from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.second_step import SecondStep
 from sallyport.base.clock import Clock
 from sallyport.base.fair import FairShares, Room
-from sallyport.base.trace import Trace, following
+from sallyport.base.trace import following, new_trace
 from sallyport.radius.duplicates import Duplicates, Source
 from sallyport.radius.password import Method
 
@@ -81,8 +81,8 @@ class PendingLogins:
     simultaneous logins would delay the later logins that can be decided at once.
 
     conclude: a function that answers a login. Its second argument is None if a newer request gets the answer. fail: a
-    function that drops a login because of an error. new_trace: a function that returns the trace of a login.
-    handed_over: the number of logins that are checked by a first factor without a task.
+    function that drops a login because of an error. handed_over: the number of logins that are checked by a first
+    factor without a task.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class PendingLogins:
         clock: Clock,
         conclude: Callable[[Login, Decision | None], None],
         fail: Callable[[Login, Exception], None],
-        new_trace: Callable[[], Trace],
     ) -> None:
         self._nursery = nursery
         self._pipeline, self._second_step, self._eap = pipeline, SecondStep(pipeline), eap
@@ -102,7 +101,6 @@ class PendingLogins:
         self._clock = clock
         self._conclude = conclude
         self._fail = fail
-        self._new_trace = new_trace
         self._waiting: FairShares[int, Source, Login] = FairShares()
         self._continues = False
         self.handed_over = 0
@@ -159,7 +157,7 @@ class PendingLogins:
         return True
 
     async def _decide_later(self, login: Login) -> None:
-        login.trace = self._new_trace()
+        login.trace = login.trace or new_trace()  # a round of EAP may already have the trace of its login
         with following(login.trace):
             await self._decide_in_task(login)
 

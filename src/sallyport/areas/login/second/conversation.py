@@ -1,6 +1,6 @@
 """A conversation with a provider about one login, and the requests that wait for the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import trio
@@ -13,11 +13,15 @@ from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.provider import Strength
 from sallyport.base.errors import PacketError
 from sallyport.base.text import fold_name
+from sallyport.base.trace import follow
 from sallyport.metrics import LoginPlace
+from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
 """The label value in metrics for requests that are dropped because another node answers the login."""
+DUPLICATE: Final = "duplicate"
+"""The label value in metrics for requests that are dropped because another request of the login gets the answer."""
 
 
 class AnsweredElsewhere(PacketError):
@@ -97,15 +101,16 @@ class Conversation:
     session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that all requests of
     the login have in common, or None if no other request can join the conversation. deadline: the end of the
     conversation by trio's clock. takes_codes: whether the authentication method can carry a typed code. checks_code:
-    whether the conversation begins with a typed code. is_checked: whether the login has passed a first factor. handle,
-    text: values from the provider's last WAITING answer. error: an error of the store or the service, after which no
-    request gets an answer. is_signed: whether the first request was signed. prompt: the prompt's row in the store as it
-    was last read, or None with the embedded database. owns: whether this node asks the provider. asked: whether this
-    node has begun to ask the provider. elsewhere: whether the newest request waits at another node. only_joins: whether
-    the conversation may join a pending prompt of other nodes, but must not begin a new prompt. began: the begin by
-    trio's clock. is_denied: whether the user has denied this login or another one as not theirs. is_excused: whether
-    the user has answered another prompt since the begin. has_count: whether the store may have prompts that the user
-    has not answered. scope: the cancel scope of the calls to the provider, while they run.
+    whether the conversation begins with a typed code. is_eap: whether the login is inside EAP. is_checked: whether the
+    login has passed a first factor. handle, text: values from the provider's last WAITING answer. error: an error of
+    the store or the service, after which no request gets an answer. is_signed: whether the first request was signed.
+    prompt: the prompt's row in the store as it was last read, or None with the embedded database. owns: whether this
+    node asks the provider. asked: whether this node has begun to ask the provider. elsewhere: whether the newest
+    request waits at another node. only_joins: whether the conversation may join a pending prompt of other nodes, but
+    must not begin a new prompt. began: the begin by trio's clock. is_denied: whether the user has denied this login or
+    another one as not theirs. is_excused: whether the user has answered another prompt since the begin. has_count:
+    whether the store may have prompts that the user has not answered. scope: the cancel scope of the calls to the
+    provider, while they run.
     """
 
     def __init__(
@@ -113,6 +118,7 @@ class Conversation:
     ) -> None:
         self.takes_codes = login.method in TYPED
         self.checks_code = login.code is not None
+        self.is_eap = EAP_MESSAGE in login.arrival.request.first
         self.is_checked = session.question.is_checked
         self.attached = attached
         self.tenant_id = login.arrival.client.tenant_id
@@ -140,6 +146,11 @@ class Conversation:
         self._newest: Waiter | None = None
 
     @property
+    def waits(self) -> bool:
+        """Whether a request waits for the result."""
+        return self._newest is not None
+
+    @property
     def user(self) -> UserKey:
         """The key by which the prompts and the codes of the user are counted."""
         return self.session.question.domain_id, fold_name(self.session.question.user)
@@ -158,14 +169,17 @@ class Conversation:
 
     def attach(self, login: Login) -> Waiter:
         """Let a request wait for the result, and return its waiter. The request that has waited until now gets no
-        answer."""
+        answer. The running task continues in the trace of the first request."""
         before = self._newest
+        if self.trace is not None and login.trace is not None:
+            # A request whose answer was a challenge has an event of its own, and its own span.
+            login.trace = before.login.trace if before is not None else replace(login.trace, id=self.trace.id)
+            follow(login.trace)
         if before is not None:
             login.known.follows(before.login.known)
             before.superseded = True
             before.done.set()
         self.arrived_at = login.arrival.at
-        login.trace = self.trace
         self._newest = waiter = Waiter(login)
         if self.result is not None:
             waiter.done.set()

@@ -187,7 +187,7 @@ def _moment(timestamp: str, head: str, frame: Frame) -> int | None:
     for form in ("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S"):
         try:
             moment = datetime.strptime(head.strip(), form).replace(tzinfo=frame.zone)
-        except ValueError:
+            return int(moment.timestamp()) * SECOND
+        except (ValueError, OverflowError):  # of another form, or without a time zone in year 1
             continue
-        return int(moment.timestamp()) * SECOND
     return None

@@ -64,7 +64,10 @@ class IseReader:
             return self._frame.tally.note_unread(place)
         day, fraction, sign, hours, minutes, _code, _kind, _text, rest = head.groups()
         offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
-        at = int((datetime.fromisoformat(f"{day}+00:00") - offset).timestamp()) * SECOND
+        try:
+            at = int((datetime.fromisoformat(f"{day}+00:00") - offset).timestamp()) * SECOND
+        except (ValueError, OverflowError):  # such as 30 February
+            return self._frame.tally.note_unread(place)
         at += int((fraction or "").ljust(6, "0"))
         fields = _fields(rest)
         if fields.get("Protocol", "Radius").casefold() != "radius":

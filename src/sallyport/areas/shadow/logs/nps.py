@@ -128,9 +128,9 @@ class NpsReader:
         month, day, year, hour, minute, second = (int(found[number]) for number in range(1, 7))
         try:
             moment = datetime(year, month, day, hour, minute, second, tzinfo=self._frame.zone)
-        except ValueError:
+            return int(moment.timestamp()) * SECOND + int((found[7] or "").ljust(6, "0"))
+        except (ValueError, OverflowError):  # such as 30 February, or year 1 without a time zone
             return None
-        return int(moment.timestamp()) * SECOND + int((found[7] or "").ljust(6, "0"))
 
 
 def _login(request: Fields, answer: Fields, at: int, place: str) -> OldLogin | None:

@@ -1,4 +1,4 @@
-"""Valid requests and their mutations. Each mutation takes octets and returns other octets."""
+"""Valid requests and their garbled forms. Each mutation takes octets and returns other octets."""
 
 from collections.abc import Callable
 from random import Random
