@@ -286,7 +286,7 @@ def test_an_upgrade_from_an_earlier_package_loses_nothing(directory: Path, tmp_p
         assert "was written by a newer version of Sallyport" in journal
         host.shell(f"systemctl stop {UNIT}; systemctl reset-failed {UNIT}")
         host.shell(f"cd {DATA_DIR}; mkdir /root/away; mv sallyport.db* /root/away")
-        host.run("sh", "-c", f"cd /root; {restore[0].text}", stdin="y\n")
+        host.run("sh", "-c", f"cd /root; {restore[0].text}", stdin="y\nn\n")
         host.run("systemctl", "start", UNIT)
         assert "Access-Accept" in login(host, secret)
         assert rows(host)["endpoint_users"] == 2
