@@ -37,6 +37,7 @@ class Database:
         connection.executescript(f"{_PROMPTS};{_OTHERS}")
         connection.create_function("now_us", 0, now_us)
         connection.create_function("greatest", -1, lambda *values: max(each for each in values if each is not None))
+        connection.create_function("least", -1, min)
         connection.create_function("hashtext", 1, lambda _: 0)
         connection.create_function("pg_advisory_xact_lock", 2, lambda *_: None)
         self._tx = SqliteTx(_Translated(connection))

@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.areas.login.second import repo
 from sallyport.areas.login.second.prompts import OPEN
-from sallyport.areas.login.second.repo import Limit, NoCodeLeft, NoPrompt, Prompt
+from sallyport.areas.login.second.repo import HELD_US, Limit, NoCodeLeft, NoPrompt, Prompt
 from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.areas.mfa.provider import Outcome, Question
 from sallyport.base.clock import SECOND
@@ -128,6 +128,20 @@ async def test_a_result_is_used_once(store: PostgresStore) -> None:
     assert await store.write(lambda tx: repo.move(tx, ROW, "one")) is None
     assert (await store.read(lambda tx: repo.read(tx, ["p"])))[0].is_consumed
     new = replace(ROW, id="q")
+    assert await claim(store, new) is new
+
+
+async def test_an_approved_row_holds_its_login(store: PostgresStore) -> None:
+    """After an approval was used, a request of the login inserts no prompt for some seconds, and joins nothing."""
+    await claim(store, ROW)
+    assert await store.write(lambda tx: repo.answered(tx, ROW, Outcome.APPROVED, "h", "t"))
+    assert await store.write(lambda tx: repo.consume(tx, ROW, "one"))
+    new = replace(ROW, id="q", waiter="two")
+    with pytest.raises(NoPrompt):
+        await claim(store, new)
+    found = (await store.read(lambda tx: repo.read(tx, ["p"])))[0]
+    assert (found.waiter, 0 < found.left_us <= HELD_US) == ("one", True)
+    await store.write(lambda tx: tx.execute("update prompts set expires_at = now_us()"))
     assert await claim(store, new) is new
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import trio
 
 from sallyport.areas.events.outlets.transport import parse_target
 from sallyport.base import log as logs
@@ -26,6 +27,7 @@ from sallyport.settings.restart import REASONS
 from sallyport.settings.settings import LIVE, TLS_FILES, Settings, load
 from sallyport.web.server import Tls
 from tests.areas import Areas
+from tests.areas.configuration.test_slices import MANY, begin, clients
 from tests.areas.mfa.certificates import self_signed
 from tests.running_service import RunningService, running_service
 from tests.service.test_supervise import manager, next_message
@@ -190,6 +192,27 @@ async def test_systemd_shows_what_a_reload_has_changed(areas: Areas, tmp_path: P
         assert "not reloaded: setting event_outlets: tcp:// requires a port" in next_message(sock, "READY=1")["STATUS"]
 
 
+async def test_an_error_of_the_program_ends_one_reload_only(areas: Areas, tmp_path: Path) -> None:
+    """systemd learns that the reload has ended, and the next one applies the settings."""
+    wanted = areas.settings.model_copy(update={"event_days": 5})
+    errors: list[Exception] = [LookupError("a mistake")]
+
+    def read() -> Settings:
+        if errors:
+            raise errors.pop()
+        return wanted
+
+    with manager(tmp_path / "notify") as sock:
+        reloads = Reloads(areas.app, Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}), read)
+        send, receive = trio.open_memory_channel[None](2)
+        async with trio.open_nursery() as nursery, send:
+            nursery.start_soon(reloads.run, receive)
+            for status in ("an error of the program has ended the reload", "reloaded event_days"):
+                send.send_nowait(None)
+                found = await trio.to_thread.run_sync(next_message, sock, "READY=1")
+                assert found["STATUS"] == f"every listener answers; {status}"
+
+
 def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
     """A new log level applies at once.
 
@@ -222,6 +245,18 @@ async def test_a_hostile_settings_file(areas: Areas, tmp_path: Path, text: str, 
     with pytest.raises(ConfigError, match=why):
         await reloads.reload()
     assert areas.app.parts.settings == before
+
+
+async def test_a_reload_does_not_wait_for_an_apply(areas: Areas) -> None:
+    """While the apply of a tenant is unfinished, new settings apply at once. The configuration is read at its end."""
+    left = await begin(areas, clients())
+    done = await reload(areas.app, lambda: areas.settings.model_copy(update={"event_days": 7}))
+    assert (done.applied, areas.app.parts.settings.event_days) == (["event_days"], 7)
+    assert not areas.clients.of_tenant(areas.tenant)
+    for part in left[:-1]:
+        await areas.store.write(part)
+    await areas.configuration.change(left[-1])
+    assert len(areas.clients.of_tenant(areas.tenant)) == MANY
 
 
 async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:

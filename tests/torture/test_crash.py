@@ -4,12 +4,15 @@ The service is killed with SIGKILL during a load of logins and accounting. It is
 directory and the same ports. `test_trace` tests that the written data had also reached the disk.
 """
 
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from sallyport.areas.login.journal import PURGE_S
 from tests.running_service import RunningService
+from tests.soak.programs import Shim, compile_shim
 from tests.torture.load import Load, check_stored, populate
 
 ROUNDS = 20
@@ -33,6 +36,42 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
     print(f"{sum(checked)} answered requests compared over {ROUNDS} kills")
     assert min(checked) >= ENOUGH, checked
     assert "exception" not in service.log()
+
+
+def test_a_clock_that_was_set_forgets_no_answer(tmp_path: Path) -> None:
+    """A retransmission after a kill gets the same octets, if the clock of the day was set meanwhile and set right."""
+    data = tmp_path / "service" / "data"
+    data.parent.mkdir()
+    shim = Shim(data)
+    preloaded = {**SETTINGS, **shim.environ, "LD_PRELOAD": str(compile_shim(tmp_path))}
+    service = RunningService(data.parent, preloaded, fresh=True)
+    try:
+        service.start()
+        populate(service)
+        random = Random(20)
+        with Load(service, "a", random) as before, Load(service, "b", random) as meanwhile:
+            _answered(before)
+            shim.set_clock(3600)
+            _answered(meanwhile)
+            time.sleep(PURGE_S + 1)
+            shim.set_clock(0)
+            service.kill()
+            service.start()
+            for load in (before, meanwhile):
+                for each, reply in load.again(load.answered, seconds=20):
+                    assert reply == each.reply, f"another answer to the retransmit of {each.station}"
+                check_stored(service, load.prefix, load.answered)
+        assert service.stop() == 0
+    finally:
+        service.kill()
+
+
+def _answered(load: Load) -> None:
+    """Send for a short time, and then until ENOUGH requests are answered."""
+    load.run(0.2)
+    while len(load.answered) < ENOUGH:  # on a slow machine
+        load.run(0.1)
+    load.drain()
 
 
 def kill_and_check(service: RunningService, prefix: str, random: Random) -> int:

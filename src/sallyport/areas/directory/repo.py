@@ -9,7 +9,7 @@ from typing import Final
 
 from sallyport.areas.directory.directory import Directory
 from sallyport.areas.directory.imports import repo as jobs
-from sallyport.areas.directory.schedules.schedule import Schedule
+from sallyport.areas.directory.schedules.schedule import LATEST_DAY_US, LATEST_US, MINUTE, Schedule
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
@@ -171,9 +171,14 @@ def delete_schedule(tx: Tx, directory_id: int) -> None:
 
 
 def due_schedules(tx: Tx, now: int, limit: int) -> list[Schedule]:
-    """Return at most `limit` schedules that are due, the earliest first."""
+    """Return at most `limit` schedules that are due, the earliest first. A schedule is also due if its next time is
+    later than it could be set now, because the clock was set back."""
+    most = f"case when s.every_minutes > 0 then s.every_minutes * {MINUTE} + {LATEST_US} else {LATEST_DAY_US} end"
     return tx.all(
-        Schedule, f"{_SCHEDULES} where s.next_at <= :now order by s.next_at limit :limit", now=now, limit=limit
+        Schedule,
+        f"{_SCHEDULES} where s.next_at <= :now or s.next_at > :now + {most} order by s.next_at limit :limit",
+        now=now,
+        limit=limit,
     )
 
 

@@ -1,6 +1,7 @@
 """The entrance of logins: the steps of a decision, the record of it, and the senders without an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from sallyport.areas.authorities.service import Authorities
 from sallyport.areas.clients.area import ClientsArea
@@ -23,7 +24,7 @@ from sallyport.areas.login.first.people import People
 from sallyport.areas.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.areas.login.first.trial import Trials
 from sallyport.areas.login.first.winbind.helpers import Helpers
-from sallyport.areas.login.journal import Journal
+from sallyport.areas.login.journal import PURGE_S, Journal
 from sallyport.areas.login.limit import EndsSessions, SessionLimits
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.pending import PendingSlots
@@ -31,6 +32,7 @@ from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.login import Login
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.remembered import Remembering
+from sallyport.areas.login.rows import void_answers
 from sallyport.areas.login.second import session
 from sallyport.areas.login.second.calls import Calls
 from sallyport.areas.login.second.challenges import Challenges
@@ -54,6 +56,7 @@ from sallyport.areas.users.area import UsersArea
 from sallyport.base.wire import Row
 from sallyport.certs.credentials import Credentials
 from sallyport.metrics import LoginMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
+from sallyport.nodes.periodic import every
 from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
 from sallyport.outgoing.spans import SpanExporter
 from sallyport.radius.salted import hidden_places
@@ -197,7 +200,10 @@ class LoginArea(Area):
         self.senders = Senders()
         self.node_senders = self._senders_of_nodes()
         self.node_tasks = (self.node_senders.run, self._winbind.run, *([spans.run] if spans else []))
-        self.leader_tasks = (self.journal.purge, self.limits.purge)
+        self.leader_tasks = (
+            partial(every, PURGE_S, self.journal.purge, failure="answer_purge_failed"),
+            self.limits.purge,
+        )
 
     def apply(self, settings: Settings) -> None:
         """Use the limits, the program of winbind and the tag of the metrics that the settings have."""
@@ -216,10 +222,12 @@ class LoginArea(Area):
     def forget_all(self) -> None:
         """Drop the prompts and enrolments in memory."""
         self.second.forget()
+        self.journal.forget()
 
     def void(self, tx: Tx, at: int) -> None:
-        """Delete the pending challenges."""
+        """Delete the pending challenges and the stored answers."""
         session.void(tx)
+        void_answers(tx)
 
     def own_senders(self, most: int = senders.MAX_SENDERS) -> list[Row]:
         """Return the senders without an answer of this process, the latest first. most: the maximum number."""

@@ -28,19 +28,20 @@ from sallyport.areas.login.limit import SessionLimit
 from sallyport.areas.login.login import AccountingRecord, Answered, Login
 from sallyport.areas.login.rows import (
     KeptAnswer,
-    answers_since,
     delete_answers,
     domain_id,
     is_stored,
     likeness,
+    newest_answers,
     pack,
     rows_of_events,
+    stored_answers,
 )
 from sallyport.areas.login.spool import Spool
-from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
-from sallyport.nodes.periodic import every
+from sallyport.base.trace import following
 from sallyport.nodes.service import Cluster
 from sallyport.radius.password import Method
 from sallyport.store import counters
@@ -57,9 +58,6 @@ SINGLE: Final = 60
 """Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
 becomes slow above 64 savepoints."""
 PURGE_S = 5.0
-SKEW_US: Final = 180 * SECOND
-"""Maximum difference between the clocks of two nodes. Answers are deleted only this long after their expiry. So a node
-with a fast clock deletes no answer that another node still needs."""
 
 
 class Journal:
@@ -92,7 +90,8 @@ class Journal:
         self._on_answered = on_answered
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
-        self._keep_us = int(keep_answers_s * SECOND)
+        self._keep_s = keep_answers_s
+        self._seen: deque[tuple[float, int]] = deque()  # trio's time when each id was first seen as the newest
         self._clock = clock
         self._cluster = cluster
         self._entries: FairQueue[int, Answered] = FairQueue()
@@ -201,7 +200,10 @@ class Journal:
             except Exception:  # one failure must not prevent the other answers
                 log.exception("answer_not_sent", client=entry.arrival.client.name)
         if self._on_answered is not None:
-            self._on_answered(entries, now)
+            try:
+                self._on_answered(entries, now)
+            except Exception:  # the next transaction must begin
+                log.exception("spans_not_exported", error="an error of the program")
 
     async def drained(self) -> None:
         """Wait until every added entry is written or dropped."""
@@ -209,18 +211,27 @@ class Journal:
             await trio.sleep(0.005)
 
     async def recent(self) -> list[KeptAnswer]:
-        """Return the stored answers whose requests may still be retransmitted, oldest first. They are needed after a
-        restart."""
-        since = self._clock() - self._keep_us
-        return await self._store.read(partial(answers_since, since=since))
+        """Return the stored answers, oldest first. They are needed after a restart. An answer whose request is not
+        retransmitted any more is never used."""
+        return await self._store.read(stored_answers)
 
     async def purge(self) -> None:
-        """Delete expired answers every few seconds, until cancelled. Several nodes may do this at the same time."""
-        await every(PURGE_S, self._purge, failure="answer_purge_failed")
+        """Delete the answers that this process has seen for a whole retention time. The clock of the day may be set at
+        any time, so the age of an answer is measured with trio's clock, which only advances."""
+        now, newest = trio.current_time(), await self._store.read(newest_answers)
+        if self._seen and newest < self._seen[-1][1]:  # the rows were restored: the ids begin anew
+            self._seen.clear()
+        if newest > (self._seen[-1][1] if self._seen else 0):
+            self._seen.append((now, newest))
+        last = 0
+        while self._seen and self._seen[0][0] <= now - self._keep_s:
+            _, last = self._seen.popleft()
+        if last:
+            await self._store.write(partial(delete_answers, last=last))
 
-    async def _purge(self) -> None:
-        skew_us, now = SKEW_US if self._cluster and self._cluster.is_shared else 0, self._clock()
-        await self._store.write(partial(delete_answers, before=now - self._keep_us - skew_us, now=now + skew_us))
+    def forget(self) -> None:
+        """Forget which answers were seen, because the rows were replaced."""
+        self._seen.clear()
 
 
 class _Batch:
@@ -289,9 +300,7 @@ class _Batch:
         self.lost = []
         for entry in self.entries:
             if isinstance(entry, Login):
-                if entry.keep is None or entry.keep(tx) is not False:
-                    for write in entry.locks:
-                        write(tx, entry.device)
+                if _is_ours(tx, entry):
                     if entry.limit is None:
                         alike[likeness(entry)].append(entry)
                     else:
@@ -321,6 +330,19 @@ class _Batch:
         self._new_devices = [device for device, _ in first if device.id is None]
         self._new_stations = [each for _, each in first if each is not None and not each.stored]
         return write_first_sightings(tx, first)
+
+
+def _is_ours(tx: Tx, login: Login) -> bool:
+    """Write what belongs to a login beside its event, in the trace of the login. Return False if another node answers
+    the login."""
+    if login.keep is None and not login.locks:
+        return True
+    with following(login.trace):
+        if login.keep is not None and login.keep(tx) is False:
+            return False
+        for write in login.locks:
+            write(tx, login.device)
+    return True
 
 
 def _is_of_an_entry(error: BaseException) -> bool:

@@ -158,17 +158,26 @@ class _Packed:
     packed: bytes
 
 
-def answers_since(tx: Tx, since: int) -> list[KeptAnswer]:
-    """Return the answers that were stored at a time or later, oldest first."""
-    rows = tx.all(_Packed, "select packed from answers where at >= :since order by id", since=since)
+def stored_answers(tx: Tx) -> list[KeptAnswer]:
+    """Return all stored answers, oldest first."""
+    rows = tx.all(_Packed, "select packed from answers order by id")
     return [answer for row in rows for answer in unpack(row.packed)]
 
 
-def delete_answers(tx: Tx, before: int, now: int) -> int:
-    """Delete the answers before the oldest one that is not expired. The table has no index of times, because each batch
-    of logins would have to write it. An answer from the future does not count: the clock was set back after it."""
-    kept = "coalesce((select id from answers where at >= :at and at <= :now order by id limit 1), :all)"
-    return tx.execute(f"delete from answers where id < {kept}", at=before, now=now, all=2**62)  # noqa: S608
+def newest_answers(tx: Tx) -> int:
+    """Return the id of the newest row of answers, or 0 if there is none."""
+    return tx.value(int, "select max(id) from answers") or 0
+
+
+def delete_answers(tx: Tx, last: int) -> int:
+    """Delete the rows of answers up to an id. The table has no index of times, because each batch of logins would have
+    to write it."""
+    return tx.execute("delete from answers where id <= :last", last=last)
+
+
+def void_answers(tx: Tx) -> None:
+    """Delete all answers after a restore. Their requests are long over."""
+    tx.execute("delete from answers")
 
 
 def is_stored(entry: Answered) -> bool:

@@ -28,6 +28,7 @@ from sallyport.store.model import Engine
 from tests.areas import SetClock
 from tests.areas.authorities.revocation.bench import CA, Bench, running
 from tests.areas.authorities.revocation.issuer import DAY, NOW, Issuer, nonce_of, point, scope
+from tests.waiting import until
 
 GOOD, REVOKED, UNKNOWN = RevocationStatus.GOOD, RevocationStatus.REVOKED, RevocationStatus.UNKNOWN
 
@@ -72,6 +73,16 @@ async def test_a_state_is_known_until_the_list_changes(bench: Bench) -> None:
     await bench.fetched_again("/ca.crl")
     assert bench.checks.known(chain, rules) is None
     assert (await bench.checks.state(chain, rules)).status is REVOKED
+
+
+async def test_a_clock_that_is_set_back_delays_no_list(bench: Bench) -> None:
+    """If the clock is set back by a day, a list is fetched again at once, and not a day later."""
+    bench.published["/ca.crl"] = CA.crl(7)
+    bench.rules(lists=(bench.url("/ca.crl"),))
+    await bench.fetched("/ca.crl")
+    bench.clock.pass_by(-86_400)
+    bench.lists.tell()
+    await until(lambda: len(bench.calls) >= 2)
 
 
 async def test_an_older_list_is_not_used(bench: Bench) -> None:

@@ -84,6 +84,21 @@ async def test_missed_readings_are_queued_once(areas: Areas, schedules: Schedule
     assert shown.next_at == areas.clock.now + 60 * MINUTE
 
 
+@pytest.mark.parametrize("timing", [HOURLY, Timing(times=(120,))], ids=["each hour", "each night"])
+async def test_a_clock_that_is_set_back_delays_no_reading(areas: Areas, schedules: Schedules, timing: Timing) -> None:
+    """If the clock was set back by a week, the directory is read once at once, and then at the times of the
+    schedule."""
+    await schedules.set(areas.domain, "hq", timing)
+    areas.clock.now -= 7 * 24 * 60 * MINUTE
+    await schedules.queue_due()
+    await end(areas, (await jobs(areas))[0])
+    await schedules.queue_due()
+    assert len(await jobs(areas)) == 1
+    areas.clock.now += 24 * 60 * MINUTE
+    await schedules.queue_due()
+    assert len(await jobs(areas)) == 2
+
+
 async def test_two_nodes_queue_one_reading(areas: Areas, schedules: Schedules) -> None:
     """If two nodes see the same due reading, only one of them queues it."""
     other = Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.5)

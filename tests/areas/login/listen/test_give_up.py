@@ -20,7 +20,7 @@ from sallyport.metrics import MfaMetrics
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE
 from tests.areas import Areas
 from tests.areas.login.listen.conftest import NAS, Wire
-from tests.areas.login.listen.second import SESSION, a_login, answer, joined, prompted, script, wire
+from tests.areas.login.listen.second import PHONE, SESSION, a_login, answer, joined, numbers, prompted, script, wire
 from tests.areas.login.second.scripted import Script
 from tests.packets import attributes
 
@@ -49,9 +49,11 @@ def arrive(wire: Wire, datagram: bytes, *ago: float) -> None:
     wire.areas.journal.flush()
 
 
-async def approved(wire: Wire, script: Script, *ago: float, body: bytes = SESSION) -> int:
-    """Send a login that arrives at these times, and approve its prompt. Return the code of the answer."""
-    login, number = a_login(body), len(script.started)
+async def approved(wire: Wire, script: Script, *ago: float, body: bytes = b"") -> int:
+    """Send a login of a new session that arrives at these times, and approve its prompt. Return the code of the
+    answer."""
+    session = attributes(**{**PHONE, "ACCT_SESSION_ID": b"a session %d" % next(numbers)})
+    login, number = a_login(session + body), len(script.started)
     arrive(wire, login, *ago)
     await prompted(script, number + 1)
     script.answer(number, Outcome.APPROVED)
@@ -130,7 +132,7 @@ async def test_after_a_reset_the_device_is_waited_for(impatient: Wire, script: S
 @pytest.mark.parametrize("mark", ["NAS_IDENTIFIER", "CONNECT_INFO"])
 async def test_a_check_teaches_nothing(wire: Wire, script: Script, mark: str) -> None:
     """A login of `sallyport check` teaches no timeout and counts for no signature, also with another NAS-Identifier."""
-    body = SESSION + attributes(**{"NAS_IDENTIFIER": b"gate", mark: CHECK})
+    body = attributes(**{"NAS_IDENTIFIER": b"gate", mark: CHECK})
     assert await approved(wire, script, 60, 57, body=body) == ACCESS_ACCEPT
     device = await only_device(wire.areas)
     assert (device.retransmit_ms, device.give_up_ms, device.signed_share) == (None, None, None)

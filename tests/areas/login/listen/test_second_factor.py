@@ -7,6 +7,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.login.login import Reason
+from sallyport.areas.login.second.service import HELD_S
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode_reply
@@ -238,18 +239,59 @@ async def test_two_sessions_stay_two(wire: Wire, script: Script) -> None:
     assert (await answer(wire, phone))[0] == ACCESS_ACCEPT
 
 
-async def test_a_request_after_the_end_is_a_new_login(wire: Wire, script: Script) -> None:
-    """A request of the same session after the Accept is a new login with its own prompt."""
+async def test_a_request_after_the_end_is_a_new_login(
+    wire: Wire, script: Script, mock_clock: trio.testing.MockClock
+) -> None:
+    """A request of the same session is dropped just after the Accept, because it was already on its way. Some seconds
+    later it is a new login with its own prompt."""
+    mock_clock.rate = 1
     first, second = a_login(), a_login()
     wire.put(first)
     await prompted(script)
     script.answer(0, Outcome.APPROVED)
     assert (await answer(wire, first))[0] == ACCESS_ACCEPT
     wire.put(second)
+    await until(lambda: wire.dropped("duplicate") == 1)
+    await wire.silence()
+    assert (len(script.started), wire.senders.all()) == (1, [])
+    mock_clock.jump(HELD_S)
+    wire.put(second)
     await prompted(script, 2)
     assert script.started[0].challenge_id != script.started[1].challenge_id
     script.answer(1, Outcome.DENIED)
     assert (await answer(wire, second))[0] == ACCESS_REJECT
+
+
+async def test_a_request_at_any_moment_of_the_answer(
+    wire: Wire, script: Script, mock_clock: trio.testing.MockClock
+) -> None:
+    """If another request of the session arrives while the answer is decided and stored, there is one prompt and one
+    Accept."""
+    mock_clock.rate = 1
+    for passes in range(24):
+        session = attributes(ACCT_SESSION_ID=b"session %d" % passes)
+        wire.put(a_login(session))
+        await prompted(script, passes + 1)
+        await until(lambda: len(script.polled) == passes + 1)  # noqa: B023
+        script.answer(passes, Outcome.APPROVED)
+        for _ in range(passes):
+            await trio.lowlevel.checkpoint()
+        wire.put(a_login(session))
+        reply, _ = await wire.take()
+        assert reply[0] == ACCESS_ACCEPT
+        await wire.silence()
+        assert len(script.started) == len(await events(wire.areas)) == passes + 1
+        mock_clock.jump(61)
+
+
+async def test_a_login_after_a_denial(wire: Wire, script: Script) -> None:
+    """A user who has refused a prompt by mistake may try again at once."""
+    for number, (outcome, code) in enumerate(((Outcome.DENIED, ACCESS_REJECT), (Outcome.APPROVED, ACCESS_ACCEPT))):
+        login = a_login()
+        wire.put(login)
+        await prompted(script, number + 1)
+        script.answer(number, outcome)
+        assert (await answer(wire, login))[0] == code
 
 
 async def test_a_wrong_password_joins_nothing(wire: Wire, script: Script) -> None:
@@ -326,11 +368,15 @@ async def attack_gains_nothing(
 
 
 @pytest.mark.parametrize("sent", ATTACKS.values(), ids=ATTACKS)
-async def test_an_attacker_behind_the_same_device(wire: Wire, script: Script, sent: dict[str, bytes]) -> None:
+async def test_an_attacker_behind_the_same_device(
+    wire: Wire, script: Script, mock_clock: trio.testing.MockClock, sent: dict[str, bytes]
+) -> None:
     """A login that has the password but a different attribute gets its own prompt, both before and after the victim's
     login."""
+    mock_clock.rate = 1
     await attack_gains_nothing(wire, script, a_login(), a_login(attributes(**sent)), OTHER)
     script.started.clear()
+    mock_clock.jump(HELD_S)
     if sent:
         await attack_gains_nothing(wire, script, a_login(attributes(**sent)), a_login(), OTHER)
 

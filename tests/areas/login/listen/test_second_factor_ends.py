@@ -252,7 +252,7 @@ async def test_a_device_that_was_deleted_meanwhile(wire: Wire, areas: Areas, scr
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 0
     assert len(await events(areas)) == 2
     script.begins = Outcome.APPROVED
-    await exchange(wire, a_login())
+    await exchange(wire, a_login(new_session()))
     assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from devices")) == 1
 
 

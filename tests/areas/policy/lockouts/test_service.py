@@ -360,6 +360,29 @@ async def test_an_ended_lock_out_is_forgotten(listener: FakeListener) -> None:
     assert not lockouts.has_failures
 
 
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "started again"])
+async def test_a_clock_that_is_set_back_lengthens_no_lock_out(listener: FakeListener, restarts: bool) -> None:
+    """If the clock is set back by an hour, a lock-out ends 15 minutes later, and failures from before count for five
+    minutes."""
+    lockouts, clock = listener.areas.lockouts, listener.areas.clock
+    await fail(listener, 10)
+    await lockouts.sweep()
+    clock.pass_by(-3600)
+    if restarts:
+        await lockouts.load()
+    await lockouts.sweep()
+    assert await log_in(listener, "ann", "hello") is LOCKED
+    clock.pass_by(15 * 60 + 1)
+    assert await log_in(listener, "ann", "hello") is Reason.NONE
+    assert await fail(listener, 9) == [WRONG] * 9
+    await lockouts.sweep()
+    clock.pass_by(-3600)
+    await lockouts.sweep()
+    clock.pass_by(5 * 60 + 1)
+    assert await fail(listener, 9) == [WRONG] * 9
+    assert await log_in(listener, "ann", "hello") is Reason.NONE
+
+
 async def test_lock_outs_can_be_turned_off(areas: Areas, listener: FakeListener) -> None:
     """With lockout_failures=0 no name is locked, not even a name that was locked before, and no failure is counted."""
     await fail(listener, 10)

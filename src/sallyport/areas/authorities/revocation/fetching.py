@@ -20,7 +20,7 @@ from cryptography import x509
 from sallyport.areas.authorities.revocation import repo
 from sallyport.areas.authorities.revocation.addresses import AddressClients, is_http
 from sallyport.areas.authorities.revocation.entries import ListError
-from sallyport.areas.authorities.revocation.lists import MAX_LIST, RevocationList, read_list
+from sallyport.areas.authorities.revocation.lists import MAX_LIST, SKEW_US, RevocationList, read_list
 from sallyport.areas.authorities.revocation.repo import ListRow
 from sallyport.areas.authorities.revocation.sources import PAUSE_US, RevocationLists, Source
 from sallyport.areas.authorities.revocation.state import RevocationRules
@@ -129,7 +129,7 @@ class ListFetcher:
             if of is None or not self._is_wanted(of, row, now):
                 if row.wanted_at < now - _GONE_US:  # another node may know a newer authority than this one
                     await self._remove(row)
-            elif row.next_at <= now:
+            elif not now < row.next_at <= now + _MAX_USE_US + SKEW_US:  # due, or the clock was set back
                 self._fetching.add(row.id)
                 nursery.start_soon(self._fetch, of, source)
 

@@ -23,6 +23,10 @@ MIN_LDAP_MINUTES: Final = 5
 """Minimum number of minutes between two readings of an LDAP directory. Each reading requests the identities of all
 entries, while a cloud directory returns only the changes."""
 MAX_JITTER_US: Final = 5 * MINUTE
+LATEST_US: Final = 2 * MAX_JITTER_US
+"""The next time of a schedule is at most its minutes and this time away, by the clock of any node."""
+LATEST_DAY_US: Final = 50 * 60 * MINUTE
+"""The next time of a schedule with times of the day is at most this time away."""
 _DAYS: Final = 3
 """Number of days in which the next time is searched. Today, the time may have passed. Tomorrow, the change to daylight
 saving time may skip it."""

@@ -28,7 +28,7 @@ from sallyport.areas.login.listen.udp import Datagram
 from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Decision, Login, Verdict
 from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.rows import KeptAnswer
-from sallyport.areas.login.second.conversation import OTHER_NODE
+from sallyport.areas.login.second.conversation import DUPLICATE, OTHER_NODE
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
@@ -249,7 +249,7 @@ class Exchange:
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
         self._counts.discarded(reason, "" if client is None else client.name)
-        if reason == OTHER_NODE:  # no sender is listed, because another node answers its device
+        if reason in (OTHER_NODE, DUPLICATE):  # no sender is listed, because its device gets the answer
             return
         self._senders.refused(source[0], reason, at, client, datagram)
 

@@ -15,10 +15,13 @@ from sallyport.base.errors import PacketError
 from sallyport.base.text import fold_name
 from sallyport.base.trace import follow
 from sallyport.metrics import LoginPlace
+from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
 """The label value in metrics for requests that are dropped because another node answers the login."""
+DUPLICATE: Final = "duplicate"
+"""The label value in metrics for requests that are dropped because another request of the login gets the answer."""
 
 
 class AnsweredElsewhere(PacketError):
@@ -98,15 +101,16 @@ class Conversation:
     session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that all requests of
     the login have in common, or None if no other request can join the conversation. deadline: the end of the
     conversation by trio's clock. takes_codes: whether the authentication method can carry a typed code. checks_code:
-    whether the conversation begins with a typed code. is_checked: whether the login has passed a first factor. handle,
-    text: values from the provider's last WAITING answer. error: an error of the store or the service, after which no
-    request gets an answer. is_signed: whether the first request was signed. prompt: the prompt's row in the store as it
-    was last read, or None with the embedded database. owns: whether this node asks the provider. asked: whether this
-    node has begun to ask the provider. elsewhere: whether the newest request waits at another node. only_joins: whether
-    the conversation may join a pending prompt of other nodes, but must not begin a new prompt. began: the begin by
-    trio's clock. is_denied: whether the user has denied this login or another one as not theirs. is_excused: whether
-    the user has answered another prompt since the begin. has_count: whether the store may have prompts that the user
-    has not answered. scope: the cancel scope of the calls to the provider, while they run.
+    whether the conversation begins with a typed code. is_eap: whether the login is inside EAP. is_checked: whether the
+    login has passed a first factor. handle, text: values from the provider's last WAITING answer. error: an error of
+    the store or the service, after which no request gets an answer. is_signed: whether the first request was signed.
+    prompt: the prompt's row in the store as it was last read, or None with the embedded database. owns: whether this
+    node asks the provider. asked: whether this node has begun to ask the provider. elsewhere: whether the newest
+    request waits at another node. only_joins: whether the conversation may join a pending prompt of other nodes, but
+    must not begin a new prompt. began: the begin by trio's clock. is_denied: whether the user has denied this login or
+    another one as not theirs. is_excused: whether the user has answered another prompt since the begin. has_count:
+    whether the store may have prompts that the user has not answered. scope: the cancel scope of the calls to the
+    provider, while they run.
     """
 
     def __init__(
@@ -114,6 +118,7 @@ class Conversation:
     ) -> None:
         self.takes_codes = login.method in TYPED
         self.checks_code = login.code is not None
+        self.is_eap = EAP_MESSAGE in login.arrival.request.first
         self.is_checked = session.question.is_checked
         self.attached = attached
         self.tenant_id = login.arrival.client.tenant_id
@@ -139,6 +144,11 @@ class Conversation:
         self.has_count = False
         self.scope: trio.CancelScope | None = None
         self._newest: Waiter | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a request waits for the result."""
+        return self._newest is not None
 
     @property
     def user(self) -> UserKey:

@@ -6,7 +6,8 @@ step N, the question is whether the user's answer to challenge N of the login is
 
 - owner: the session of the node that asks the provider
 - waiter: the session of the node where the newest request of the login waits
-- key: a value that all requests of the login share, or null after the result was used
+- key: a value that all requests of the login share. It is null after the result was used; after an approval, the row
+  keeps it for HELD_US
 - user_key: the key by which the prompts and the codes of the user are counted, or empty
 - outcome: empty, FAILED, LIMITED, or a value of `provider.Outcome`
 """
@@ -31,6 +32,9 @@ LIMITED: Final = "limited"
 KEPT_US: Final = 300 * SECOND
 """Time in microseconds for which a row is kept after its expiry. It exceeds the lifetime of every State that refers to
 the row."""
+HELD_US: Final = 3 * SECOND
+"""Time in microseconds for which an approved row keeps its key after the result was used. It is longer than a request
+is on its way, and shorter than the time after which a NAS repeats a request that got no answer."""
 _TRIES: Final = 3
 _COUNTING: Final = 1
 """The first number of the advisory locks under which the prompts of a user are counted."""
@@ -49,7 +53,7 @@ class NoCodeLeft(Exception):
 
 
 class NoPrompt(Exception):
-    """Raised if a request may only join a prompt, but its login has no pending prompt."""
+    """Raised if a request must not begin a prompt, and its login has no pending prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +102,21 @@ def claim(
     *,
     only_joins: bool = False,
     has_code: bool = False,
+    is_eap: bool = False,
 ) -> Prompt | None:
     """Insert a prompt, or return the existing prompt of the same login.
 
-    If the request may join an existing prompt, the node of `new` becomes the waiter. Return None if the user has
-    reached the limit of prompts. Raises NoCodeLeft if the user has reached the limit of wrong codes. An advisory lock
-    for each user lets the nodes count the prompts and the codes one after the other. Raises StoreError if other
+    If the request may join an existing prompt, the node of `new` becomes the waiter. Raises NoPrompt if the login was
+    accepted less than HELD_US ago: the request was on its way while another one got the answer. Return None if the user
+    has reached the limit of prompts. Raises NoCodeLeft if the user has reached the limit of wrong codes. An advisory
+    lock for each user lets the nodes count the prompts and the codes one after the other. Raises StoreError if other
     transactions keep changing the row.
 
     user_key: the key by which the user's prompts and codes are counted, or empty if this prompt is not counted. codes:
     the limit of wrong codes if the prompt checks a code. has_code: whether the user has typed a code after the
     password, so that the login prompts nobody. only_joins: whether to insert no prompt; without a pending
-    prompt of the login, this raises NoPrompt.
+    prompt of the login, this raises NoPrompt. is_eap: whether the request belongs to an EAP conversation. A new
+    conversation is always a new login.
     """
     if user_key:
         tx.rows(f"select pg_advisory_xact_lock({_COUNTING}, hashtext(:user_key))", user_key=user_key)
@@ -128,8 +135,12 @@ def claim(
             step=new.step,
             key=new.key or None,
         )
-        if found is not None and found.left_us <= 0 and found.id != new.id:  # no login waits for this prompt any more
+        is_other = found is not None and found.id != new.id
+        if found is not None and is_other and (found.left_us <= 0 or (found.is_consumed and is_eap)):
+            # no login waits for this prompt any more
             tx.execute(f"update prompts set key = null where {_ROW}", id=found.id, step=found.step)
+        elif found is not None and is_other and found.is_consumed:
+            raise NoPrompt
         elif found is not None:
             if is_same(found, new) and found.waiter != new.waiter:
                 move(tx, found, new.waiter)
@@ -278,8 +289,14 @@ def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 def consume(tx: Tx, prompt: Prompt, node: str) -> bool:
     """Mark the result as used by a node. Return False if the result was already used, or if the login waits at another
-    node."""
-    sql = f"update prompts set consumed_by = :node, key = null where {_ROW} and consumed_by is null and waiter = :node"
+    node. After an approval, `claim` finds the row for HELD_US more, so that a request that was already on its way to
+    another node sends no second prompt."""
+    is_approved = f"outcome = '{Outcome.APPROVED}'"
+    sql = (
+        f"update prompts set consumed_by = :node, key = case when {is_approved} then key end, "
+        f"expires_at = case when {is_approved} then least(expires_at, now_us() + {HELD_US}) else expires_at end "
+        f"where {_ROW} and consumed_by is null and waiter = :node"
+    )
     return tx.execute(sql, id=prompt.id, step=prompt.step, node=node) == 1
 
 

@@ -22,6 +22,7 @@ from sallyport.areas.login.second.calls import CALL_S, POLL_S, Calls, first_call
 from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.conversation import (
     DENIED,
+    DUPLICATE,
     NOT_ANSWERED,
     AnsweredElsewhere,
     Conversation,
@@ -32,15 +33,17 @@ from sallyport.areas.login.second.conversation import (
 from sallyport.areas.login.second.endings import Endings
 from sallyport.areas.login.second.forecast import UNAVAILABLE, Enrolments
 from sallyport.areas.login.second.prompts import Prompts, UserKey
+from sallyport.areas.login.second.repo import HELD_US
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
 from sallyport.areas.login.second.web_limits import WebLimits
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import PacketError, StoreError
 from sallyport.base.text import fold, fold_name
 from sallyport.metrics import MfaMetrics
+from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.salted import HIDDEN, without_hidden
 from sallyport.store.model import Tx
 
@@ -51,6 +54,8 @@ LEFT_S: Final = 60.0
 """Time for which a request that was left to another node is remembered, in seconds. It exceeds the time for which
 devices retransmit a request."""
 MAX_LEFT: Final = 32_768
+HELD_S: Final = HELD_US / SECOND
+MAX_HELD: Final = 32_768
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -123,6 +128,7 @@ class SecondFactor:
         self._same: dict[LoginKey, Conversation] = {}
         self._by_challenge: dict[str, Conversation] = {}
         self._left = ExpiringMap[_Packet, bool](MAX_LEFT, LEFT_S)
+        self._held = ExpiringMap[LoginKey, bool](MAX_HELD, HELD_S)  # the logins that were accepted a moment ago
         denials.on_denial(self._deny, self._end_denied)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -175,8 +181,10 @@ class SecondFactor:
         while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
             if await self._is_here(same):
                 return await self._join(login, same)
-            if self._same.get(key) is same:
-                del self._same[key]
+            self._let_go(same)
+        is_eap = EAP_MESSAGE in login.arrival.request.first  # a new conversation of EAP is a new login
+        if key is not None and not is_eap and self._held.get(key, now=trio.current_time()):
+            raise PacketError("the login was accepted while this request was on its way", DUPLICATE)
         user = None if domain.first_factor is WEB else (domain.id, fold_name(login.principal))
         if user is None:
             is_admitted = self._web_limits.admit(login, domain)
@@ -198,13 +206,23 @@ class SecondFactor:
         self.challenges.sent(result.session, conversation.tenant_id)
         return replace(result, prompt=conversation.prompt)
 
+    def _let_go(self, conversation: Conversation) -> None:
+        """Let no further request of the same login join a conversation."""
+        if conversation.key is not None and self._same.get(conversation.key) is conversation:
+            del self._same[conversation.key]
+
     def _forget(self, conversation: Conversation) -> None:
         """Remove a conversation whose result was taken, so that no further request can join it. If the result ends the
-        last challenge, mark this challenge as ended."""
+        last challenge, mark this challenge as ended. After an approval, further requests of the login are dropped for
+        HELD_S: they were on their way already. If several nodes share the prompts, the row of the prompt does this."""
         session = conversation.session
+        self._let_go(conversation)
         if self._by_challenge.get(session.id) is conversation:
             del self._by_challenge[session.id]
         result = conversation.result
+        is_approved = result is not None and result.reason is Reason.NONE
+        if is_approved and conversation.key is not None and not self._calls.knows_prompts:
+            self._held.put(conversation.key, True, conversation.tenant_id, now=trio.current_time())
         if result is not None and result.session is None and session.step and result.reason is not OVER.reason:
             self.challenges.ended(session, conversation.tenant_id)
 
@@ -232,6 +250,8 @@ class SecondFactor:
             return None
         if waiter.elsewhere:
             self.left(login)
+            if conversation.result is not None:
+                self._let_go(conversation)
             raise AnsweredElsewhere
         if conversation.error is not None:
             raise conversation.error
@@ -395,6 +415,8 @@ class SecondFactor:
             result = NOT_ANSWERED if conversation.handle or conversation.session.step else UNREACHABLE
         await self._endings.record(conversation, result)
         conversation.finish(result)
+        if not conversation.waits:
+            self._let_go(conversation)
         if not conversation.owns:  # the other node counts this prompt
             return
         self._metrics.finished(
@@ -419,18 +441,19 @@ class SecondFactor:
                 conversation.deny()
 
     def _leave(self, conversation: Conversation, user: UserKey | None, result: SecondFactorResult | None) -> None:
-        """Clean up when the conversation's task ends, so that no new request joins it. After an internal error, the
-        challenge can be answered again."""
+        """Clean up when the conversation's task ends. Further requests join until the result is taken. After an
+        internal error, no request joins, and the challenge can be answered again."""
         if result is not None and result.reason in _ANSWERED:
             self._prompts.answered(conversation.user)
         if user is not None:
-            if result is not None and result.reason is Reason.TOO_MANY_PROMPTS:
+            is_dropped = isinstance(conversation.error, AnsweredElsewhere) and not conversation.asked
+            if is_dropped or (result is not None and result.reason is Reason.TOO_MANY_PROMPTS):
                 self._prompts.not_sent(user)
             conversation.is_excused = self._prompts.end(user, conversation.began)
-        if conversation.key is not None and self._same.get(conversation.key) is conversation:
-            del self._same[conversation.key]
-        if conversation.error is not None and self._by_challenge.get(conversation.session.id) is conversation:
-            del self._by_challenge[conversation.session.id]
+        if conversation.error is not None:
+            self._let_go(conversation)
+            if self._by_challenge.get(conversation.session.id) is conversation:
+                del self._by_challenge[conversation.session.id]
 
     async def _claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
@@ -470,6 +493,7 @@ class SecondFactor:
         self.challenges.forget()
         self._by_challenge.clear()
         self._same.clear()
+        self._held = ExpiringMap(MAX_HELD, HELD_S)
 
     async def _purge(self) -> None:
         """Periodically delete expired conversations and challenges, in memory and in the store."""

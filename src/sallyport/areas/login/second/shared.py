@@ -83,7 +83,13 @@ class SharedCalls(Calls):
             also return the last challenge of the login, otherwise the pause of the user. During a pause, insert no
             prompt."""
             found = repo.claim(
-                tx, new, user_key, codes, only_joins=conversation.only_joins, has_code=conversation.checks_code
+                tx,
+                new,
+                user_key,
+                codes,
+                only_joins=conversation.only_joins,
+                has_code=conversation.checks_code,
+                is_eap=conversation.is_eap,
             )
             if found is None or found.id != new.id:
                 return found, None if found is None else sessions.read(tx, found.id), None

@@ -203,6 +203,15 @@ class Failures:
             self._failed.pop(key)
         return True
 
+    def set_back(self, now: int) -> None:
+        """Move failures and locks of the future to the present time, because the clock was set back. So each lock ends
+        after its duration."""
+        for failures in self._failed.values():
+            failures[:] = [each._replace(at=min(each.at, now)) for each in failures]
+        for lock in self.locks.values():
+            ahead = max(0, lock.at - now)
+            lock.at, lock.until = lock.at - ahead, lock.until - ahead
+
     def sweep(self, now: int) -> int:
         """Remove expired failures and locks, and return the number of expired locks."""
         self._failed.pop_oldest_while(lambda failures: failures[-1].at <= now - WINDOW_US)

@@ -104,6 +104,15 @@ def delete(tx: Tx, row: LockoutRow) -> None:
     )
 
 
+def set_back(tx: Tx, now: int, end: int) -> None:
+    """Move locks of the future that end before `end` to the present time, because the clock was set back."""
+    tx.execute(
+        "update lockouts set until = :now + until - since, since = :now where since > :now and until < :end",
+        now=now,
+        end=end,
+    )
+
+
 def purge(tx: Tx, now: int) -> int:
     """Delete expired locks."""
     return tx.execute("delete from lockouts where until <= :now", now=now)

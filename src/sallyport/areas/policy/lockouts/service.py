@@ -78,7 +78,7 @@ class Lockouts:
         self._clocks_us = CLOCKS_US if notices.is_shared else 0
         self._held = BoundedMap[tuple[int, str], None](max_names)
         self._shared = SharedStations(max_stations=max_names)
-        self._last_failure = 0
+        self._last_failure = self._swept_at = 0
         self._last_end = 0  # the time of a sweep that ended entries whose rows may still be in the store; 0 if none
         self._key = key
         self.has_failures = False
@@ -348,6 +348,7 @@ class Lockouts:
             names = self._users if row.kind == LockoutKind.USER else self._stations
             names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
         self.has_failures = bool(rows)
+        self._swept_at = max((row.since for row in rows), default=0)  # of the future, if the clock was set back
 
     async def run(self) -> None:
         """Remove expired locks, until cancelled."""
@@ -356,6 +357,9 @@ class Lockouts:
     async def sweep(self) -> None:
         """Remove expired failures and locks, in memory and in the store. Raises StoreError."""
         now = self._clock()
+        if now < self._swept_at:
+            await self._set_back(now)
+        self._swept_at = now
         ended = sum(names.sweep(now) for names in self._tables)
         if (
             self.has_failures
@@ -371,6 +375,15 @@ class Lockouts:
             await self._store.write(partial(repo.purge, now=now - self._clocks_us))
             if self._last_end + self._clocks_us <= now:
                 self._last_end = 0
+
+    async def _set_back(self, now: int) -> None:
+        """Shorten the locks that would last longer than their duration, because the clock was set back. The rows of
+        several nodes stay, because the clock of one node says nothing about the others. Raises StoreError."""
+        for names in self._tables:
+            names.set_back(now)
+        self._last_failure, self._last_end = min(self._last_failure, now), min(self._last_end, now)
+        if not self._clocks_us:
+            await self._store.write(partial(repo.set_back, now=now, end=UNTIL_UNLOCKED))
 
 
 def _user_key(attempt: Attempt) -> tuple[int, str]:
