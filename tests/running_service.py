@@ -75,6 +75,14 @@ def controlled(data_dir: Path, asked: Mapping[str, object]) -> Any:
     return answer["result"]
 
 
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    """Return why a service did not start. The reason is the last line of its log, and no line is plain text."""
+    last = [json.loads(line) for line in done.stderr.splitlines()][-1]
+    assert (last["event"], last["level"]) == ("service_failed", "error")
+    text: str = last["error"]
+    return text
+
+
 class RunningService:
     """A service and its data directory.
 

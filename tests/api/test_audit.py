@@ -69,6 +69,7 @@ def test_filters(tenant: Tenant) -> None:
     assert listed(tenant, action="domain.mode") == [newest]
     assert listed(tenant, action="domain") == []
     assert listed(tenant, search="BRANCH") == [added]
+    assert listed(tenant, search=newest["requestId"]) == [newest]
     assert [entry["action"] for entry in listed(tenant, actor="admin", domainId=other)] == ["domain.add"]
     assert listed(tenant, **{"from": newest["time"]}) == [newest]
     assert listed(tenant, **{"to": newest["time"], "from": added["time"]}) == [added]

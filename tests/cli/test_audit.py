@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pwd
+import re
 import sqlite3
 import time
 from contextlib import closing
@@ -56,6 +57,8 @@ def test_the_actor_over_the_socket_is_the_local_user(service: Service) -> None:
         "domainId": int(domain),
     } == entry  # fmt: skip
     assert listed(service, "--domain", domain) == [entry]
+    assert re.fullmatch("[0-9a-f]{32}", entry["requestId"])
+    assert listed(service, "--search", entry["requestId"]) == [entry]
 
 
 def test_the_actor_over_http_is_the_token(service: Service) -> None:

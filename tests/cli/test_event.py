@@ -63,7 +63,7 @@ def test_events_are_chosen_by_user_device_and_reason(service: Service, domain: s
     assert wrong["appliedDecision"] == "reject"
     assert len(everyone) == 3
     empty = service.cli("event", "list", "--domain", domain, "--reason", "wrong")
-    assert empty.stderr.startswith("no event matches: --user, --device and --reason need the whole value")
+    assert empty.stderr.startswith("no event matches: --user, --device, --reason and --trace-id need the whole value")
     assert service.cli("event", "list", "--domain", domain, "--reason", "wrong password").stderr == ""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import sallyport
 from tests.cli.permissions import NOBODY, leaves
-from tests.running_service import RunningService
+from tests.running_service import RunningService, refusal
 
 ROOT = Path(__file__).parents[2]
 SITUATIONS = ("directory", "settings", "argument", "unreadable argument", "read-only", "socket")
@@ -134,6 +134,6 @@ def test_a_service_whose_user_cannot_read_the_program_is_refused(stopped: Runnin
         env={**stopped.environ, "PYTHONPATH": str(hidden)}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    (message,) = done.stderr.splitlines()
+    message = refusal(done)
     assert f"the service runs as user nobody, who owns {stopped.data_dir} and cannot read " in message
     assert message.endswith(": install the program where that user can read it, such as /opt/sallyport")

@@ -164,6 +164,12 @@ def log_in(program: Path, directory: Path) -> bytes:
         service.kill()
 
 
+def try_out(wheel: Path, program: Path, work: Path, directory: Path) -> Path:
+    """Log in at a service of the installed program, and write its description of the API into a directory. Return the
+    path of the description. work: an empty directory for the service."""
+    return release_description(directory, wheel, log_in(program, work))
+
+
 def release_description(directory: Path, wheel: Path, octets: bytes) -> Path:
     """Write the description of the API beside the distributions, and return its path. Older ones are removed."""
     version = version_of(wheel)
@@ -186,7 +192,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         program = install(wheel, Path(sys.executable), Path(name, "own"))
         Path(name, "service").mkdir()
-        openapi = release_description(directory, wheel, log_in(program, Path(name, "service")))
+        openapi = try_out(wheel, program, Path(name, "service"), directory)
     print(f"{wheel}\n{source_of(wheel)}\n{agent}\n{openapi}")
 
 

@@ -27,7 +27,7 @@ from tests.peers.isolated import SUITE, base
 from tests.peers.programs import needs
 
 ROOT = Path(__file__).parents[2]
-BUILD_S = 400
+BUILD_S = 1200
 NAME = "sallyport-radius"
 VENV = f"/opt/venvs/{NAME}"
 LATER = "99.0.0"

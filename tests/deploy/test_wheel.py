@@ -131,6 +131,6 @@ def test_the_wheel_runs_under_each_supported_python(wheel: Path, version: str, t
     where = run(python, "-c", "import sallyport; print(sallyport.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(tmp_path)
     (tmp_path / "service").mkdir()
-    described = distribution.log_in(program, tmp_path / "service")
-    assert distribution.release_description(tmp_path, wheel, described).read_bytes() == described
+    described = distribution.try_out(wheel, program, tmp_path / "service", tmp_path)
+    assert described.name == f"sallyport-openapi-{distribution.version_of(wheel)}.json" and described.is_file()
     assert "MikroTik RouterOS" in run(program, "demo", "--once", cwd=tmp_path)

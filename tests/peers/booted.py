@@ -20,7 +20,7 @@ from tests.peers.programs import find, needs
 
 PACKAGES = "python3,python3-venv,systemd,systemd-sysv,dbus,iproute2"
 BOOT_S = 60
-COMMAND_S = 180
+COMMAND_S = 600
 _CGROUPS = Path("/sys/fs/cgroup")
 _NAMESPACES = ("--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--root", "--wd")
 _ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import trio
 
 from sallyport.areas.events.outlets.transport import parse_target
 from sallyport.base import log as logs
@@ -189,6 +190,27 @@ async def test_systemd_shows_what_a_reload_has_changed(areas: Areas, tmp_path: P
         with pytest.raises(ConfigError):
             await reloads.reload()
         assert "not reloaded: setting event_outlets: tcp:// requires a port" in next_message(sock, "READY=1")["STATUS"]
+
+
+async def test_an_error_of_the_program_ends_one_reload_only(areas: Areas, tmp_path: Path) -> None:
+    """systemd learns that the reload has ended, and the next one applies the settings."""
+    wanted = areas.settings.model_copy(update={"event_days": 5})
+    errors: list[Exception] = [LookupError("a mistake")]
+
+    def read() -> Settings:
+        if errors:
+            raise errors.pop()
+        return wanted
+
+    with manager(tmp_path / "notify") as sock:
+        reloads = Reloads(areas.app, Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}), read)
+        send, receive = trio.open_memory_channel[None](2)
+        async with trio.open_nursery() as nursery, send:
+            nursery.start_soon(reloads.run, receive)
+            for status in ("an error of the program has ended the reload", "reloaded event_days"):
+                send.send_nowait(None)
+                found = await trio.to_thread.run_sync(next_message, sock, "READY=1")
+                assert found["STATUS"] == f"every listener answers; {status}"
 
 
 def test_sighup_reloads_the_settings(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sallyport.service.serve import serve
 from sallyport.settings.listening import process_name
 from sallyport.settings.settings import Settings
 from tests.peers.hook import Hook
-from tests.running_service import RunningService, running_service
+from tests.running_service import RunningService, refusal, running_service
 
 SECRET = "a secret of the tests"
 SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1}
@@ -100,8 +100,8 @@ def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: st
         done = service.cli("serve")
     assert done.returncode == 1
     protocol = "UDP" if kind == socket.SOCK_DGRAM else "TCP"
-    assert done.stderr.splitlines()[-1] == (
-        f"sallyport: setting {setting}: cannot listen on {address} ({protocol}): in use by "
+    assert refusal(done) == (
+        f"setting {setting}: cannot listen on {address} ({protocol}): in use by "
         f"{process_name(os.getpid())}; stop it, or change SALLYPORT_{setting.upper()}"
     )
     assert service.data_dir.exists() is (setting == "radsec_bind")
@@ -114,8 +114,7 @@ def test_one_address_of_two_settings_is_reported(tmp_path: Path) -> None:
     service = RunningService(tmp_path, {"SALLYPORT_HTTP_BIND": address, "SALLYPORT_METRICS_BIND": address})
     done = service.cli("serve")
     assert done.returncode == 1
-    message = "another setting of this service has the same address; change SALLYPORT_METRICS_BIND\n"
-    assert done.stderr.endswith(message)
+    assert refusal(done).endswith("another setting of this service has the same address; change SALLYPORT_METRICS_BIND")
     assert not service.data_dir.exists()
 
 
@@ -130,12 +129,13 @@ def test_one_address_of_two_settings_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_first_start_leaves_no_directory(tmp_path: Path, setting: str, value: str, message: str) -> None:
-    """`serve` exits with one line that contains the cause. Neither the data directory nor its new parents exist."""
+    """`serve` exits with one line of the log that contains the cause. Neither the data directory nor its new parents
+    exist."""
     service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": value})
     service.data_dir = tmp_path / "new" / "data"
     done = service.cli("serve")
     assert done.returncode == 1
-    assert message in done.stderr.splitlines()[-1]
+    assert message in refusal(done)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "new").exists()
 
@@ -162,8 +162,8 @@ def test_a_control_socket_that_cannot_be_created_is_reported(tmp_path: Path) -> 
     (service.data_dir / "control.sock").mkdir(parents=True)
     done = service.cli("serve")
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"sallyport: cannot make the control socket {service.data_dir / 'control.sock'}: Is a dir")
+    last = refusal(done)
+    assert last.startswith(f"cannot make the control socket {service.data_dir / 'control.sock'}: Is a dir")
     assert "set SALLYPORT_DATA_DIR" in last
 
 

@@ -1,5 +1,6 @@
 """The spans of logins, at a collector that speaks OTLP over HTTP, and without one."""
 
+import json
 import re
 import socket
 import socketserver
@@ -137,6 +138,11 @@ def test_a_login_with_a_second_factor_is_four_spans(service: RunningService, col
     with service.radius(SECRET) as client:
         assert client.login("kim-asked", "hello") == ACCESS_ACCEPT
     (event,) = service.post("/ad/GetAuthLog", {**SCOPE, "search": "kim-asked"})["events"]
+    by_trace = service.post("/ad/GetAuthLog", {**SCOPE, "traceId": event["traceId"]})
+    assert (by_trace["events"], by_trace["totalCount"]) == ([event], 1)
+    assert service.post("/ad/GetAuthLog", {**SCOPE, "traceId": event["traceId"][:-1]})["totalCount"] == 0
+    found = service.ok("event", "list", "--domain", "default", "--trace-id", event["traceId"], "--json")
+    assert [each["eventId"] for each in json.loads(found)] == [event["eventId"]]
     eventually(lambda: event["traceId"] in collector.traces())
     parts = collector.traces()[event["traceId"]]
     whole, first, second, store = (parts[name] for name in ("RADIUS login", "first factor", "second factor", "store"))

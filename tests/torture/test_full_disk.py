@@ -3,6 +3,7 @@
 When there is room again, the service recovers without help.
 """
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -60,7 +61,8 @@ def test_a_first_start_on_a_full_disk_can_be_repeated(disk: SmallDisk, tmp_path:
             with pytest.raises(ServiceError):
                 service.start()
             line = service.log().splitlines()[-1]
-            assert re.match("sallyport: .*(No space left|disk is full|disk I/O error)", line), line
+            assert json.loads(line)["event"] == "service_failed"
+            assert re.search("No space left|disk is full|disk I/O error", line), line
             disk.clear()
         assert "Traceback" not in service.log()
         service.start()

@@ -196,6 +196,11 @@ def set_format(form: Format) -> None:
     ]
 
 
+def is_json() -> bool:
+    """Return whether this process logs JSON."""
+    return _processors[-1:] == [_as_json]
+
+
 def set_level(level: str, of_areas: Mapping[str, str] | None = None) -> None:
     """Set the lowest level of all loggers. level: one of LEVELS. of_areas: the levels of single areas; None keeps the
     present ones."""

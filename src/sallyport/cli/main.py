@@ -1,6 +1,7 @@
 """`sallyport`: the root of the command line, its groups, and its exit statuses. A command is imported only when it is
 used."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -146,12 +147,21 @@ def agent() -> None:
 
 def main() -> None:
     """Run the command line. `ExitStatus` has the exit statuses."""
-    program.main(root, NAME, _usage)
+    program.main(root, NAME, _usage, _tell)
 
 
 def run(command: Callable[[], object]) -> int:
-    """Run a command, and return its exit status. An error is printed as one line on standard error."""
-    return program.run(command, NAME, _usage)
+    """Run a command, and return its exit status. An error is one line on standard error."""
+    return program.run(command, NAME, _usage, _tell)
+
+
+def _tell(text: str) -> None:
+    """Print an error. In a service whose log has the form JSON, the error is an event of the log."""
+    log = sys.modules.get("sallyport.base.log")
+    if log is not None and log.is_json():
+        log.logger().error("service_failed", error=text)
+    else:
+        program.print_error(NAME, text)
 
 
 def _usage(error: click.ClickException) -> str:

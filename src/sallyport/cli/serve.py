@@ -45,6 +45,7 @@ NOTED: Final = int(2.0 / AGAIN_S)
 @click.pass_obj
 def serve(line: Line) -> None:
     """Run the service. The service logs the line `ready` when all listeners answer."""
+    log.configure()  # so that the log has the reason of a refused start
     _check_interpreter()
     gc.disable()  # saves a twentieth of the start time; the service configures the collector when it is `ready`
     settings = line.connection.read()

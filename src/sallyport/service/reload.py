@@ -5,6 +5,7 @@ the store again. It names the other settings that have changed, because they nee
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -82,14 +83,20 @@ class Reloads:
         """Run a reload. Raises SallyportError, after which nothing has changed."""
         async with self._turn:
             self._notifier.reloading()
+            status = f"{STATUS}; an error of the program has ended the reload"
             try:
                 done = await reload(self._app, self._read)
+                status = done.status
             except SallyportError as error:
                 log.error("settings_not_reloaded", error=str(error))  # noqa: TRY400
-                self._notifier.ready(f"{STATUS}; the settings were not reloaded: {error}")
+                status = f"{STATUS}; the settings were not reloaded: {error}"
                 raise
+            except Exception:
+                log.exception("settings_not_reloaded", error="an error of the program")
+                raise
+            finally:
+                self._notifier.ready(status)
             log.info("settings_reloaded", log_level=logs.level(), applied=done.applied, need_a_restart=done.waiting)
-            self._notifier.ready(done.status)
             return done
 
     async def rows(self) -> list[Row]:
@@ -104,7 +111,5 @@ class Reloads:
     async def run(self, hung_up: trio.MemoryReceiveChannel[None]) -> None:
         """Run a reload for each item of the channel, until cancelled."""
         async for _ in hung_up:
-            try:
+            with suppress(Exception):  # it is in the log, and the service must go on
                 await self.reload()
-            except SallyportError:  # it is in the log
-                continue

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TypeAlias
 
@@ -22,6 +23,8 @@ Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 help is shown without importing a command."""
 Usage: TypeAlias = Callable[[click.ClickException], str]
 """Returns the message about a command line that click does not accept."""
+Tell: TypeAlias = Callable[[str], None]
+"""Tells the text of an error to the user."""
 
 
 class LazyGroup(Group):
@@ -59,18 +62,18 @@ class LazyGroup(Group):
                 formatter.write_dl([(name.ljust(width), text) for name, (_, text) in listed.items()])
 
 
-def main(root: click.Command, name: str, usage: Usage) -> None:
+def main(root: click.Command, name: str, usage: Usage, tell: Tell | None = None) -> None:
     """Run a program, and exit. `ExitStatus` has the exit statuses."""
     os.umask(0o077)  # new files can be read only by their owner
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # the encoding of the terminal may not have all characters
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(lambda: root(standalone_mode=False), name, usage))
+    sys.exit(run(lambda: root(standalone_mode=False), name, usage, tell))
 
 
-def run(command: Callable[[], object], name: str, usage: Usage) -> int:
+def run(command: Callable[[], object], name: str, usage: Usage, tell: Tell | None = None) -> int:
     """Run a command, and return its exit status. An error is printed as one line on standard error, after the name of
-    the program."""
+    the program, unless `tell` is given."""
     try:
         result = command()
     except click.exceptions.Exit as end:
@@ -78,7 +81,7 @@ def run(command: Callable[[], object], name: str, usage: Usage) -> int:
     except click.ClickException as error:
         return _print_usage_error(error, name, usage)
     except (click.Abort, SallyportError, OSError, BaseExceptionGroup) as error:
-        return _print_error(error, name)
+        return _tell_error(error, tell or partial(print_error, name))
     return result if isinstance(result, int) else ExitStatus.DONE
 
 
@@ -91,8 +94,13 @@ def _print_usage_error(error: click.ClickException, name: str, usage: Usage) -> 
     return error.exit_code
 
 
-def _print_error(error: BaseException, name: str) -> int:
-    """Print an error as one line, and return the exit status. Unexpected exceptions propagate."""
+def print_error(name: str, text: str) -> None:
+    """Print an error as one line on standard error, after the name of the program."""
+    click.echo(printable(f"{name}: {text}"), err=True)
+
+
+def _tell_error(error: BaseException, tell: Tell) -> int:
+    """Tell the text of an error, and return the exit status. Unexpected exceptions propagate."""
     ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
     if ours is None:
         raise error
@@ -109,7 +117,7 @@ def _print_error(error: BaseException, name: str) -> int:
             raise error
         reason = f"permission denied for user {user_name(os.geteuid())}"
         text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"
-    click.echo(printable(f"{name}: {text or 'nothing was done'}"), err=True)
+    tell(text or "nothing was done")
     return ExitStatus.FAILED
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.areas.domains.domain import Domain, Fallback, FirstFactor, Mode
-from sallyport.areas.login.decision import action_in, decide, over_limit, refusal, refuse
+from sallyport.areas.login.decision import NOT_CHECKED, action_in, decide, over_limit, refusal, refuse
 from sallyport.areas.login.login import Found, Reason, Verdict
 from sallyport.areas.policy.rules.rule import Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
@@ -190,3 +190,8 @@ async def test_the_attributes_of_a_refusal(listener: FakeListener) -> None:
     assert refusal(by_pap, Reason.WRONG_PASSWORD) == b""
     by_eap.found = Found(refuse=b"\x12\x04no")
     assert refusal(by_eap, Reason.WRONG_PASSWORD) == b"\x12\x04no"
+
+
+def test_the_labels_of_logins_that_were_not_checked() -> None:
+    """Alerts name the label of the metric, which is the end of the reason's name."""
+    assert {reason: reason.name.removeprefix("FIRST_FACTOR_").lower() for reason in NOT_CHECKED} == NOT_CHECKED

@@ -466,6 +466,27 @@ async def test_an_answer_that_fails_stops_no_other(listener: FakeListener) -> No
     assert len(await events(listener.areas)) == 2
 
 
+async def test_an_exporter_that_fails_stops_no_answer(listener: FakeListener) -> None:
+    """The logins that were added during the transaction are written in the next one."""
+
+    def fail(_entries: object, _now: int) -> None:
+        raise RuntimeError("of the exporter")
+
+    class Busy(Answers):
+        """An exchange that decides another login before the transaction ends."""
+
+        def committed(self, entry: Answered, now: int) -> None:
+            journal.add(second)
+
+    journal = listener.areas.journal
+    journal._on_answered = fail
+    first, second = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
+    first.exchange = Busy()
+    await written(listener, first)
+    assert listener.answers.sent == [second]
+    assert len(await events(listener.areas)) == 2
+
+
 # --- answers that outlive a restart -------------------------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ class AuditRow:
         str | None,
         Wire(
             "X-Request-Id in the answer to the request that has made the change, or the trace id of the login that has "
-            "caused it. Empty if neither has.",
+            "caused it. Empty if there is neither, such as for a lock after logins that were decided at once.",
             "requestId",
             empty=True,
             after="changes",

@@ -21,6 +21,10 @@ class GetAuthLog(InDomain, Paged):
     )
     deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 selects all devices.")
     eventId: Id = Field(default=0, description="Id of the only event to return. 0 selects all events.")
+    traceId: Text = Field(
+        default="",
+        description="Trace id of the logins, as an MFA provider gets it in `traceparent`. Leave it empty for all.",
+    )
     user: Text = Field(default="", description="Whole user name, in upper or lower case. Leave it empty for all users.")
     station: Text = Field(
         default="", description="Whole Calling-Station-Id, in upper or lower case. Leave it empty for all."

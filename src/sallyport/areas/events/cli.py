@@ -53,6 +53,7 @@ _until = field_option(
     expose_value=True,
     help="End of the period (exclusive), in the form of --from.",
 )
+WHOLE = ("user", "device", "reason", "traceId")
 PAGE = 200
 FOLLOW_S = 1.0
 LATE = "3m"
@@ -71,7 +72,7 @@ def event() -> None:
 @_since
 @_until
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
-@options(GetAuthLog, "user", "device", "reason")
+@options(GetAuthLog, "user", "device", "reason", "traceId")
 @click.option("--follow", is_flag=True, help="Print the last events, oldest first, and then new ones, until Ctrl-C.")
 @click.option("--json", "form", flag_value="json", help="Print JSON; with --follow, a line for each event.")
 @pass_body
@@ -101,8 +102,11 @@ def list_(
     events = newest(since, limit)
     first = next(events, None)
     line.print_rows(() if first is None else chain([first], events), COLUMNS, form, spare=SPARE)
-    if first is None and not wanted.keys().isdisjoint(("user", "device", "reason")):
-        line.note("no event matches: --user, --device and --reason need the whole value; --search finds a part of one")
+    if first is None and not wanted.keys().isdisjoint(WHOLE):
+        line.note(
+            "no event matches: --user, --device, --reason and --trace-id need the whole value; --search finds a part "
+            "of one"
+        )
 
 
 def _follow(

@@ -231,15 +231,16 @@ class EventQuery:
 
     since, until: the range of times; `until` is exclusive. search: a part of a name or an address. The name is that of
     a user, a device or a station. device_id: the id of a device, or 0 for all devices. event_id: the id of the only
-    event, or 0 for all events. user, station, device_name: whole names, ignoring case; empty for all. A MAC address may
-    be in any notation. applied_decision, reason: the values that the events must have; empty for all. before: (at, id)
-    of the last event on the previous page.
+    event, or 0 for all events. trace_id: the trace id of the events, or empty for all. user, station, device_name:
+    whole names, ignoring case; empty for all. A MAC address may be in any notation. applied_decision, reason: the
+    values that the events must have; empty for all. before: (at, id) of the last event on the previous page.
     """
 
     domain_id: int
     search: str = ""
     device_id: int = 0
     event_id: int = 0
+    trace_id: str = ""
     user: str = ""
     station: str = ""
     device_name: str = ""

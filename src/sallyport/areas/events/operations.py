@@ -35,6 +35,7 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
             search=body.search,
             device_id=body.deviceId,
             event_id=body.eventId,
+            trace_id=body.traceId,
             user=body.user,
             station=body.station,
             device_name=body.device,

@@ -89,7 +89,8 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
         elif wanted:
             text, parameters[column] = without_case(column, wanted)
             where += f" and {text} = :{column}"
-    for column, wanted in (("applied_decision", query.applied_decision), ("reason", query.reason)):
+    same_values = {"applied_decision": query.applied_decision, "reason": query.reason, "trace_id": query.trace_id}
+    for column, wanted in same_values.items():
         if wanted:
             where += f" and {column} = :{column}"
             parameters[column] = wanted

@@ -41,6 +41,7 @@ from sallyport.areas.login.spool import Spool
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
+from sallyport.base.trace import following
 from sallyport.nodes.service import Cluster
 from sallyport.radius.password import Method
 from sallyport.store import counters
@@ -199,7 +200,10 @@ class Journal:
             except Exception:  # one failure must not prevent the other answers
                 log.exception("answer_not_sent", client=entry.arrival.client.name)
         if self._on_answered is not None:
-            self._on_answered(entries, now)
+            try:
+                self._on_answered(entries, now)
+            except Exception:  # the next transaction must begin
+                log.exception("spans_not_exported", error="an error of the program")
 
     async def drained(self) -> None:
         """Wait until every added entry is written or dropped."""
@@ -296,9 +300,7 @@ class _Batch:
         self.lost = []
         for entry in self.entries:
             if isinstance(entry, Login):
-                if entry.keep is None or entry.keep(tx) is not False:
-                    for write in entry.locks:
-                        write(tx, entry.device)
+                if _is_ours(tx, entry):
                     if entry.limit is None:
                         alike[likeness(entry)].append(entry)
                     else:
@@ -328,6 +330,19 @@ class _Batch:
         self._new_devices = [device for device, _ in first if device.id is None]
         self._new_stations = [each for _, each in first if each is not None and not each.stored]
         return write_first_sightings(tx, first)
+
+
+def _is_ours(tx: Tx, login: Login) -> bool:
+    """Write what belongs to a login beside its event, in the trace of the login. Return False if another node answers
+    the login."""
+    if login.keep is None and not login.locks:
+        return True
+    with following(login.trace):
+        if login.keep is not None and login.keep(tx) is False:
+            return False
+        for write in login.locks:
+            write(tx, login.device)
+    return True
 
 
 def _is_of_an_entry(error: BaseException) -> bool:

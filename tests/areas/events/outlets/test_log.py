@@ -31,13 +31,15 @@ def log_in(service: RunningService) -> None:
 
 
 def test_a_decision_is_logged_with_the_id_of_its_event(tmp_path: Path) -> None:
-    """The field request_id is the eventId of GetAuthLog. The line has the decision and the reason, and no password."""
+    """The field event_id is the eventId of GetAuthLog. The line has the decision and the reason, and no password. A
+    login without a trace has no field for it."""
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         log_in(service)
         lines = logins(service, 2)
         body = {"orgId": 1, "tenantId": 1, "domainId": 1}
         events = {each["eventId"]: each for each in service.post("/ad/GetAuthLog", body)["events"]}
-        assert {line["request_id"] for line in lines} == events.keys()
+        assert {line["event_id"] for line in lines} == events.keys()
+        assert not [line for line in lines if line.keys() & {"trace_id", "request_id"}]
         assert [(line["user"], line["appliedDecision"]) for line in lines] == [("ann", "accept"), ("ann", "reject")]
         assert "hello" not in service.log()
 

@@ -85,6 +85,16 @@ async def test_wrong_codes_count(wire: Wire, script: Script, signed: bool) -> No
     assert (len(script.verified), len(script.started)) == (10, begun)
 
 
+async def test_a_lock_names_the_trace_of_its_login(wire: Wire, script: Script) -> None:
+    """The audit trail has the trace id of the login that was one failure too many."""
+    await fail(wire, 9)
+    script.begins = Outcome.CODE
+    await exchange(wire, typed("000000", await challenged(wire)))
+    sql = "select request_id from audit_trail where action = 'user.locked'"
+    ((found,),) = await wire.areas.store.read(lambda tx: tx.rows(sql))
+    assert found == (await events(wire.areas))[-1].trace_id != ""
+
+
 async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Script) -> None:
     """Wrong codes that are sent with the same authenticator are counted separately, because a sender who knows the
     secret can reuse an authenticator."""

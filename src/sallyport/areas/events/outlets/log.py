@@ -69,7 +69,8 @@ class LoginLog:
             fields = login_fields(event, self._domain(event.domain_id), None)
             del fields["type"]
             event_id, trace_id = fields.pop("eventId"), fields.pop("traceId")
-            log.info("login", request_id=event_id, trace_id=trace_id, at=fields.pop("time"), **fields)
+            ids = {"event_id": event_id, "trace_id": trace_id} if trace_id else {"event_id": event_id}
+            log.info("login", **ids, at=fields.pop("time"), **fields)
             if number % LINES_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         return newest

@@ -1,8 +1,12 @@
 """Tests of requests to a home server and of its answers: attributes, methods and verdicts."""
 
+from collections.abc import Iterator
+
 import pytest
+import trio
 
 from sallyport.areas.login.login import Reason
+from sallyport.base.trace import following, new_trace
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
     CHAP_CHALLENGE,
@@ -259,3 +263,25 @@ async def test_a_login_that_comes_back_is_refused(upstream: Upstream) -> None:
     assert sorted([(await wire.take())[0][1], (await wire.take())[0][1]]) == [0, 200]
     assert set(await upstream.reasons()) == {Reason.PROXY_LOOP, Reason.REFUSED_UPSTREAM}
     assert len(upstream.first.received) == 1
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------
+
+
+def tasks_below(task: trio.lowlevel.Task) -> Iterator[trio.lowlevel.Task]:
+    """Yield a task, and all tasks below it."""
+    yield task
+    for nursery in task.child_nurseries:
+        for child in nursery.child_tasks:
+            yield from tasks_below(child)
+
+
+async def test_tasks_that_outlive_a_login_are_in_no_trace(upstream: Upstream) -> None:
+    """The tasks that read from a home server, and that watch it, begin with the login that needs them first."""
+    with following(trace := new_trace()):
+        assert (await upstream.ask(pap("ann", PASSWORD)))[0] == ACCESS_ACCEPT
+    root = trio.lowlevel.current_root_task()
+    assert root is not None
+    begun = {task.name.rpartition(".")[2]: task for task in tasks_below(root)}
+    assert {"_read", "_carry"} <= begun.keys()
+    assert not [name for name, task in begun.items() if trace in task.context.values()]

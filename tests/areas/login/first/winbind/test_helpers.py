@@ -2,6 +2,7 @@
 when idle."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -105,6 +106,18 @@ async def test_a_process_that_ended_while_idle_is_replaced(running: Running, pro
         helper = helpers._idle[0]
         await until(lambda: not helper.is_alive)
         assert (await helpers.ask(question())).key == KEY
+
+
+async def test_another_program_answers_the_next_question(running: Running, program: Program) -> None:
+    """An idle process of the former program is ended, and is asked nothing more."""
+    other = program.path.with_name("other")
+    shutil.copy2(program.path, other)
+    async with running() as helpers:
+        await helpers.ask(question())
+        helpers.program = other
+        assert (await helpers.ask(question())).key == KEY
+        (alive,) = program.alive
+        assert str(other).encode() in Path(f"/proc/{alive}/cmdline").read_bytes().split(b"\0")
 
 
 async def test_processes_get_no_setting_of_the_service(running: Running, program: Program) -> None:

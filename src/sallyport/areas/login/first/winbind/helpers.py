@@ -38,7 +38,7 @@ class Unanswered(Exception):
 class Helpers:
     """The ntlm_auth processes. `run` ends idle processes, and all processes when it is cancelled.
 
-    program: the path of ntlm_auth; a change applies to the next process. most: the maximum number of processes.
+    program: the path of ntlm_auth; a change applies to the next question. most: the maximum number of processes.
     patience_s: the time limit of a question in seconds, including the wait for a free process.
     """
 
@@ -103,7 +103,7 @@ class Helpers:
     async def _take(self) -> _Helper:
         while self._idle:
             helper = self._idle.pop()
-            if helper.is_alive:
+            if helper.is_alive and helper.program == self.program:
                 return helper
             await helper.end()
         return await _Helper.start(self.program)
@@ -115,10 +115,11 @@ class Helpers:
 
 
 class _Helper:
-    def __init__(self, process: trio.Process) -> None:
+    def __init__(self, process: trio.Process, program: Path) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101  `start` asked for both
         self._process = process
         self._stdin, self._stdout = process.stdin, process.stdout
+        self.program = program
         self.idle_since = 0.0
 
     @classmethod
@@ -126,7 +127,8 @@ class _Helper:
         """Start a process. Raises OSError."""
         command = [str(program), *ARGUMENTS]
         return cls(
-            await trio.lowlevel.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment())
+            await trio.lowlevel.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment()),
+            program,
         )
 
     @property
