@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
@@ -12,10 +13,12 @@ from prometheus_client import CollectorRegistry
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices.device import Device
 from sallyport.areas.domains.domain import Domain, Mode
-from sallyport.areas.factors.denials import Denial, Denials
+from sallyport.areas.factors.denials import Denial, Denials, DeniedAt
 from sallyport.areas.factors.pauses.repo import Pause, Person
 from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Login, Reason, Verdict
+from sallyport.areas.login.second.calls import Calls
+from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.session import Asked
@@ -24,7 +27,7 @@ from sallyport.areas.login.second.web_limits import WebLimits
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.provider import Code as TypedCode
 from sallyport.areas.policy.attempt import Arrival
-from sallyport.base.errors import PacketError
+from sallyport.base.errors import PacketError, StoreError
 from sallyport.base.secret import Secret
 from sallyport.metrics import MfaMetrics, PauseMetrics
 from sallyport.nodes.notices import NoNotices
@@ -34,8 +37,8 @@ from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
 from tests.areas import SECRET
-from tests.explore.phone import LATE, Phone, Provider
-from tests.explore.store import Database, NodeStore, Park
+from tests.explore.phone import Phone, Provider
+from tests.explore.store import FAILS, Database, NodeStore, Park
 from tests.packets import attributes, pap
 
 TIMEOUT_S: Final = 1000.0
@@ -65,14 +68,15 @@ _CLIENT: Final = Client(
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The classes of the service that a node runs."""
+    """The classes of the service that a node runs. With `EMBEDDED`, a node keeps the prompts in its memory."""
 
     second: type[SecondFactor] = SecondFactor
-    calls: type[SharedCalls] = SharedCalls
-    challenges: type[SharedChallenges] = SharedChallenges
+    calls: type[SharedCalls] | None = SharedCalls
+    challenges: type[Challenges] = SharedChallenges
 
 
 CODE: Final = Code()
+EMBEDDED: Final = Code(calls=None, challenges=Challenges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +106,16 @@ class _NoPauses(Pauses):
 class _PromptDenials(Denials):
     """Denials that end prompts and challenges only."""
 
-    async def deny(self, denial: Denial) -> None:
-        await self._store.write_aside(partial(self.end_prompts, denial=denial))  # type: ignore[attr-defined]
+    async def deny(self, denial: Denial, done: Callable[[], None] = lambda: None) -> None:
+        await self._store.write_aside(partial(self.end_prompts, denial=denial, done=done))  # type: ignore[attr-defined]
         for after in self._after:
             after(denial)
 
-    def end_prompts(self, tx: Tx, denial: Denial) -> None:
-        """End what the second factor has registered."""
+    def end_prompts(self, tx: Tx, denial: Denial, done: Callable[[], None]) -> None:
+        """End what the second factor has registered. done: called in the transaction."""
         for write in self._writes:
             write(tx, denial)
+        done()
 
 
 class _Providers:
@@ -155,14 +160,15 @@ class Node:
         self.store = store = NodeStore(database, park)
         self.attached = Attached("phone", "phone/1", Provider(phone, park), TIMEOUT_S)  # type: ignore[arg-type]
         pauses = _NoPauses(store, _PAUSE_METRICS, clock)  # type: ignore[arg-type]
-        self.calls = code.calls(store, _VAULT, name, pauses)
+        self.calls = Calls(pauses) if code.calls is None else code.calls(store, _VAULT, name, pauses)  # type: ignore[arg-type]
+        self._denials = _PromptDenials(store, NoNotices(), pauses, clock)  # type: ignore[arg-type]
         self.second = code.second(
             _Providers(self.attached),
-            code.challenges(store, _VAULT, clock),
+            code.challenges(store, _VAULT, clock),  # type: ignore[arg-type]
             self.calls,
             _METRICS,
             pauses,
-            _PromptDenials(store, NoNotices(), pauses, clock),  # type: ignore[arg-type]
+            self._denials,
             WebLimits(NoNotices(), clock),
             patience=lambda *_: 0.0 if can_show_challenges else math.inf,
             clock=clock,
@@ -179,10 +185,18 @@ class Node:
         """Begin to stop."""
         self._nursery.start_soon(self.second.stop_waiting)
 
-    def receive(self, packet: Packet, *, is_late: bool) -> None:
-        """Receive a packet that is no duplicate. is_late: whether its login was already answered."""
+    def deny(self, done: Callable[[], None]) -> None:
+        """Let the user deny all logins on a page of this node. done: called in the transaction."""
+        self._nursery.start_soon(self._deny, done)
+
+    async def _deny(self, done: Callable[[], None]) -> None:
+        with suppress(StoreError):  # the page shows an error
+            await self._denials.deny(Denial(DOMAIN.id, "ann", DeniedAt.PAGE), done)
+
+    def receive(self, packet: Packet, device_name: str) -> None:
+        """Receive a packet that is no duplicate. device_name: LATE, CROSSING or empty."""
         self.answers[packet.number] = "pending"
-        self._nursery.start_soon(self._serve, packet, LATE if is_late else "")
+        self._nursery.start_soon(self._serve, packet, device_name)
 
     def left(self, packet: Packet) -> bool:
         """Return whether the node remembers that another node answers a packet."""
@@ -196,16 +210,19 @@ class Node:
                 result = await self.second.resume(login, packet.challenge, packet.step, TypedCode(packet.code))
             else:
                 result = await self.second.ask(login, DOMAIN, Asked(0, "", "local"))
-        except PacketError:  # another node answers the login
+        except (PacketError, StoreError):  # another node answers the login, or it is decided again
             self.answers.pop(packet.number, None)
             return
         if result is None:
             self.answers[packet.number] = "superseded"
             return
         verdict = _verdict(result)
-        await self._park("_Batch.write", (packet, verdict, result))
-        if not self._database.run(partial(self._write, packet=packet, verdict=verdict, result=result)):
-            self.second.left(login)
+        error = await self._park("_Batch.write", (packet, verdict, result))
+        write = partial(self._write, packet=packet, verdict=verdict, result=result)
+        is_kept = error == FAILS or self._database.run(write)
+        if error or not is_kept:
+            if not is_kept:
+                self.second.left(login)
             self.answers.pop(packet.number, None)
             return
         await self._park("Exchange.committed", (packet, verdict))

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 
 import trio
 
-from sallyport.areas.mfa.provider import NO_WEB, Answer, Code, Outcome, Question, Strength
-from tests.explore.store import Park
+from sallyport.areas.mfa.provider import NO_WEB, Answer, Code, Outcome, ProviderError, Question, Strength
+from tests.explore.store import FAILS, Park
 
 RIGHT_CODE = "123456"
-LATE = "late"
-"""The name that the device gives itself in a request that was already answered."""
+LATE, CROSSING = "late", "crossing"
+"""The names that the device gives itself in a request that was already answered, and in one that was on its way when
+the Accept was sent."""
 
 
 @dataclass
@@ -17,8 +18,8 @@ class Phone:
     """The prompts that the provider has sent, by challenge id, and the answers of the user.
 
     open: the prompts whose result no login has used, and that have not ended. asked: how often each prompt was sent:
-    again only if a node was lost before it has stored the handle. is_over: whether the login was answered. spent: the
-    challenges whose code was right. broken: takes the promises that are broken.
+    again only if a node was lost before it has stored the handle. spent: the challenges whose code was right. broken:
+    takes the promises that are broken.
     """
 
     asks_for_code: bool
@@ -26,14 +27,15 @@ class Phone:
     asked: dict[str, int] = field(default_factory=dict)
     answers: dict[str, Outcome] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
-    is_over: bool = False
     spent: set[str] = field(default_factory=set)
 
-    def prompt(self, challenge_id: str, *, is_late: bool) -> None:
-        """Send a prompt. is_late: whether only a late retransmission of an answered request has caused it."""
+    def prompt(self, challenge_id: str, device: str) -> None:
+        """Send a prompt. device: the name of the device in the request that has caused it."""
         if challenge_id not in self.asked:
-            if is_late:
+            if device == LATE:
                 self.broken.append("a late retransmission has prompted the user")
+            if device == CROSSING:
+                self.broken.append("a request that crossed the Accept has prompted the user")
             if self.open:
                 self.broken.append("a second prompt while one is pending")
             self.open.add(challenge_id)
@@ -62,27 +64,37 @@ class Provider:
 
     async def start(self, question: Question, *, deadline_s: float) -> Answer:
         """Send a prompt, or ask for a code."""
-        await self._park("provider.start", question.challenge_id)
-        self._phone.prompt(question.challenge_id, is_late=question.device == LATE)
+        error = await self._park("provider.start", question.challenge_id)
+        if error != FAILS:
+            self._phone.prompt(question.challenge_id, question.device)
+        if error:
+            self._phone.open.discard(question.challenge_id)  # no node has a handle, so that no login can use it
+            raise ProviderError(error)
         if self._phone.asks_for_code:
             return Answer(Outcome.CODE, question.challenge_id)
         return Answer(Outcome.WAITING, question.challenge_id, again_s=0)
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
         """Wait for the answer of the user. The step is possible as soon as there is an answer."""
-        await self._park("provider.poll", handle)
+        if error := await self._park("provider.poll", handle):
+            raise ProviderError(error)
         return Answer(self._phone.answers[handle], handle)
 
     async def verify(self, question: Question, code: Code, handle: str, *, deadline_s: float) -> Answer:
         """Check a code. The right code is right once."""
-        await self._park("provider.verify", (question.challenge_id, code.text))
+        error = await self._park("provider.verify", (question.challenge_id, code.text))
+        if error == FAILS:
+            raise ProviderError(error)
         if not code.matches(RIGHT_CODE) or self._phone.spent:
             return Answer(Outcome.WRONG_CODE, handle)
         self._phone.spent.add(question.challenge_id)
         self._phone.answers[question.challenge_id] = Outcome.APPROVED
+        if error:
+            self._phone.open.discard(question.challenge_id)  # the code is used up
+            raise ProviderError(error)
         return Answer(Outcome.APPROVED, handle)
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
         """Withdraw a prompt. The user cannot answer it any more."""
-        await self._park("provider.cancel", handle)
-        self._phone.open.discard(handle)
+        if await self._park("provider.cancel", handle) != FAILS:
+            self._phone.open.discard(handle)

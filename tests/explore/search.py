@@ -43,11 +43,16 @@ class Explored:
 
 
 class Search:
-    """One exploration. most: the maximum number of states, or 0 for no limit."""
+    """One exploration.
 
-    def __init__(self, instance: Instance, *, most: int = 0) -> None:
+    most: the maximum number of states, or 0 for no limit. seed: with a seed, the paths are continued in a random order,
+    so that a limited number of states comes from all parts of the instance. With 0, the newest path is continued first.
+    """
+
+    def __init__(self, instance: Instance, *, most: int = 0, seed: int = 0) -> None:
         self._instance = instance
         self._most = most
+        self._random = Random(seed) if seed else None
         self._numbers: dict[bytes, int] = {}
         self._open: list[tuple[int, Path]] = [(-1, ())]
         self.found = Explored()
@@ -60,6 +65,9 @@ class Search:
             if self._most and len(self._numbers) >= self._most:
                 found.is_complete = False
                 break
+            if self._random:
+                number = self._random.randrange(len(self._open))
+                self._open[number], self._open[-1] = self._open[-1], self._open[number]
             self._repeat(*self._open.pop())
             count += 1
             if not count % 1000:

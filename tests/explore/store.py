@@ -8,14 +8,19 @@ from typing import TypeVar
 
 import trio
 
+from sallyport.base.errors import StoreError
 from sallyport.store.connections import SqliteTx
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Value, Work
 from sallyport.store.postgres.schema import _NODES as TABLES
 
 T = TypeVar("T")
-Park = Callable[[str, object], Awaitable[None]]
-"""A function that waits until the explorer runs a step. It takes the name of the step, and what identifies it."""
+Park = Callable[[str, object], Awaitable[str]]
+"""A function that waits until the explorer runs a step. It takes the name of the step, and what identifies it. It
+returns the error of the step: empty, FAILS or LOST."""
+FAILS, LOST = "fails", "lost"
+"""The errors of a transaction or of a call. FAILS: it did not happen. LOST: it happened, and its caller gets an
+error."""
 
 # SQLite 3.40 has an error in `returning ... is not null` if other columns of the table are not null.
 _PROMPTS = re.sub(
@@ -93,8 +98,13 @@ class NodeStore:
         """Run a transaction. As in the engines, it is not cancelled when it has begun."""
         await trio.lowlevel.checkpoint_if_cancelled()
         with trio.CancelScope(shield=True):
-            await self._park(name_of(work), work)
-            return self._database.run(work)
+            error = await self._park(name_of(work), work)
+            if error == FAILS:
+                raise StoreError("the transaction has failed")
+            result = self._database.run(work)
+            if error == LOST:
+                raise StoreError("the result of the transaction is unknown")
+            return result
 
     read = read_now = write = search = write_aside
 

@@ -12,11 +12,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from sallyport.areas.login.login import Verdict
 from sallyport.areas.login.second import shared
 from sallyport.areas.login.second.conversation import Conversation, SecondFactorResult
+from sallyport.areas.login.second.repo import HELD_US
+from sallyport.areas.login.second.shared import SharedCalls
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.base.clock import SECOND
 from tests.explore.node import CODE, TIMEOUT_S, Code, Node, Packet
-from tests.explore.phone import Phone
-from tests.explore.store import Database
+from tests.explore.phone import CROSSING, LATE, Phone
+from tests.explore.store import FAILS, LOST, Database
 
 START_US: Final = 1_767_225_600 * SECOND
 FAIR, SEND, END, FAULT = "fair", "send", "end", "fault"
@@ -25,6 +27,8 @@ SEND: the device sends, or the user answers. FAULT: need not happen."""
 _ID: Final = re.compile(r"\b[0-9a-f]{32}(?:[0-9a-f]{32})?\b")
 """Challenge ids, which are random, and digests of keys with such an id."""
 _FRESH_US: Final = 1 << 60
+_COUNTED: Final = ("kills", "restarts", "lapses", "stops", "copies", "errors", "denials")
+"""The fields of `Instance` that bound how often something happens."""
 
 
 class Closed(BaseException):
@@ -36,11 +40,12 @@ class Instance:
     """The bounds of an exploration.
 
     nodes: number of nodes. packets: number of different requests that the device may send. copies: number of
-    retransmissions of the same packet. kills, restarts, lapses, stops: number of nodes that end without a word, that
-    start again, whose heartbeats pause, and that stop in order. outcomes: the answers that the user may give.
-    shows_challenges: whether the device gets a challenge at once, and answers it. asks_for_code: whether the provider
-    asks for a code. codes: the codes that the user may type. late: whether the device may begin again after the
-    time limit. code: what the nodes run; a test gives a copy with an error.
+    retransmissions of the same packet. kills, restarts, lapses, stops: number of nodes that are killed, that start
+    again, whose heartbeats pause, and that stop in order. errors: number of transactions and calls of the provider that
+    fail: before they happen, or after it. denials: number of pages on which the user says "this is not me". outcomes:
+    the answers that the user may give. shows_challenges: whether the device gets a challenge at once, and answers it.
+    asks_for_code: whether the provider asks for a code. codes: the codes that the user may type. code: what the nodes
+    run; a test gives a copy with an error.
     """
 
     nodes: int = 2
@@ -50,11 +55,12 @@ class Instance:
     restarts: int = 0
     lapses: int = 0
     stops: int = 0
+    errors: int = 0
+    denials: int = 0
     outcomes: tuple[Outcome, ...] = (Outcome.APPROVED,)
     shows_challenges: bool = False
     asks_for_code: bool = False
     codes: tuple[str, ...] = ("",)
-    late: bool = False
     code: Code = CODE
 
 
@@ -74,6 +80,7 @@ class _Parked:
     name: str
     what: object
     event: trio.Event = field(default_factory=trio.Event)
+    error: str = ""
 
 
 class World:
@@ -89,10 +96,13 @@ class World:
         self._is_closed = False
         self.nodes: list[Node] = []
         self._parked: list[_Parked] = []
-        self._left = {name: getattr(instance, name) for name in ("kills", "restarts", "lapses", "stops", "copies")}
+        self._left = {name: getattr(instance, name) for name in _COUNTED}
         self._packets: list[Packet] = []
         self._seen: dict[int, set[str]] = {}  # the nodes, by name, that each packet has reached
-        self._answered: set[int] = set()
+        self._answered: set[int] = set()  # the packets whose answer the device has got
+        self._is_over = False  # a final answer was stored
+        self._accepted_at: int | None = None  # the time when an Accept was stored
+        self._denied: set[str] = set()  # the prompts that the user has denied on a page
         self._challenges: list[tuple[str, int]] = []  # the challenges that the device has got and not answered
         self._is_late = False
         self.accepts: list[str] = []
@@ -106,9 +116,9 @@ class World:
     async def _start_node(self, name: str, number: int) -> None:
         session, made = f"{name}{number}", list[Node]()
 
-        async def park(step: str, what: object) -> None:
+        async def park(step: str, what: object) -> str:
             if step == "purge":  # this concerns only rows that have expired long ago
-                return
+                return ""
             parked = _Parked(made[0], step, what)
             self._parked.append(parked)
             try:
@@ -118,6 +128,7 @@ class World:
                 self._parked.remove(parked)
             if self._is_closed:
                 raise Closed
+            return parked.error
 
         node = Node(
             session,
@@ -146,20 +157,28 @@ class World:
 
     def _stored(self, packet: Packet, verdict: Verdict, result: SecondFactorResult) -> None:
         """Check an answer, in its transaction."""
-        self._answered.add(packet.number)
-        self.phone.is_over = self.phone.is_over or verdict is not Verdict.CHALLENGE
+        self._is_over = self._is_over or verdict is not Verdict.CHALLENGE
         if verdict is not Verdict.ACCEPT:
             return
-        assert result.prompt is not None
-        used = result.prompt.id
+        used = self._approved() if result.prompt is None else result.prompt.id
         if self.phone.answers.get(used) is not Outcome.APPROVED:
             self.broken.append("an Accept that the user has not approved")
         if used in self.accepts:
             self.broken.append("a second Accept for one approval")
+        if used in self._denied:
+            self.broken.append("an Accept after a denial")
+        self._accepted_at = self.now()
         self.accepts.append(used)
         self.phone.open.discard(used)
 
+    def _approved(self) -> str:
+        """Return an approved prompt whose approval is not used. With the embedded store, an answer does not name its
+        prompt."""
+        approved = [each for each, outcome in self.phone.answers.items() if outcome is Outcome.APPROVED]
+        return next((each for each in approved if each not in self.accepts), (*self.accepts, "")[0])
+
     def _sent(self, packet: Packet, verdict: Verdict, result: SecondFactorResult) -> None:
+        self._answered.add(packet.number)
         if verdict is Verdict.CHALLENGE:
             assert result.session is not None
             self._challenges.append((result.session.id, result.session.step))
@@ -173,8 +192,9 @@ class World:
     def is_owed(self) -> bool:
         """Whether the user has approved a prompt in time, a request waits for it or may still come, and no Accept was
         stored."""
-        approved = any(self.phone.answers.get(each) is Outcome.APPROVED for each in self.phone.open)
-        return approved and not self._is_late and not self.accepts and bool(self._alive)
+        approved = any(self.phone.answers.get(each) is Outcome.APPROVED for each in self.phone.open - self._denied)
+        may_come = self.waits or any(step.kind is SEND for step in self._device_steps())
+        return approved and not self._is_late and not self.accepts and bool(self._alive) and may_come
 
     @property
     def _alive(self) -> list[Node]:
@@ -193,10 +213,12 @@ class World:
             count[name] = count.get(name, 0) + 1
             if parked.node.is_alive and not (parked.name == "provider.poll" and parked.what not in self.phone.answers):
                 yield Step(f"{name} {count[name]}", FAIR)
+                if self._left["errors"] and parked.name != "Exchange.committed":
+                    yield from (Step(f"{name} {count[name]} {error}", FAULT) for error in (FAILS, LOST))
 
     def _device_steps(self) -> Iterator[Step]:
         instance, alive = self._instance, [each.name for each in self._alive]
-        may_begin = not self.phone.is_over and (instance.late or not self._is_late)
+        may_begin = not self._is_late and (self.is_crossing or not self._is_over)
         if may_begin and len(self._packets) < instance.packets and not self._challenges:
             yield from (Step(f"{name} packet", SEND) for name in alive)
         if may_begin and len(self._packets) < instance.packets:
@@ -209,6 +231,8 @@ class World:
                 else:  # it was sent before the answer, and is late
                     seen = [each.name for each in self._alive if each.name[0] in self._seen[packet.number]]
                     yield from (Step(f"{name} copy {packet.number}", SEND) for name in seen)
+        if self._left["denials"]:
+            yield from (Step(f"{name} denial", SEND) for name in alive if self.phone.open)
         if not instance.asks_for_code:
             for number, challenge_id in enumerate(self.phone.asked):
                 if challenge_id not in self.phone.answers and challenge_id in self.phone.open:
@@ -234,7 +258,7 @@ class World:
                 yield Step(f"{node.name} lapse", FAIR)
             if not is_fresh and node.is_alive:
                 yield Step(f"{node.name} beat", FAIR)
-        if any(not each.owns for node in self._alive for watched in node.calls._watched.values() for each in watched):
+        if any(not each.owns for node in self._alive for each in _watched(node)) or self._has_failed_poll:
             yield Step("second", FAIR)
         if self.waits:
             yield Step("limit", END)
@@ -272,6 +296,9 @@ class World:
             case "kill":
                 self._left["kills"] -= 1
                 node.is_alive = False
+            case "denial":
+                self._left["denials"] -= 1
+                node.deny(partial(self._denied.update, self.phone.open))
             case "stop":
                 self._left["stops"] -= 1
                 node.stop()
@@ -286,7 +313,11 @@ class World:
             case _:
                 same = [each for each in self._parked if each.node is node and each.name == verb]
                 self.used.add(verb)
-                same[int(rest[0]) - 1].event.set()
+                parked = same[int(rest[0]) - 1]
+                if len(rest) > 1:
+                    parked.error = rest[1]
+                    self._left["errors"] -= 1
+                parked.event.set()
 
     def _set_seen(self, node: Node, at: int) -> None:
         sql = "update nodes set seen_at = :at where session = :name"
@@ -300,7 +331,19 @@ class World:
     def _deliver(self, node: Node, packet: Packet) -> None:
         self._seen[packet.number].add(node.name[0])
         if packet.number not in node.answers:  # else it is a duplicate: dropped, or answered with the same octets
-            node.receive(packet, is_late=packet.number in self._answered)
+            crosses = self.is_crossing and not packet.challenge
+            node.receive(packet, LATE if packet.number in self._answered else CROSSING if crosses else "")
+
+    @property
+    def is_crossing(self) -> bool:
+        """Whether an Accept was stored so short a time ago that a request can still be on its way, which the device has
+        sent before it got the Accept. When such a request was sent makes no difference to the nodes."""
+        return self._accepted_at is not None and self.now() < self._accepted_at + HELD_US
+
+    @property
+    def _has_failed_poll(self) -> bool:
+        """Whether a node waits before it polls again."""
+        return self._left["errors"] < self._instance.errors and self.waits and not self._parked
 
     # --- what distinguishes states --------------------------------------------------------------------------------
 
@@ -321,7 +364,8 @@ class World:
             [plain(each, now) for each in self._packets],
             [sorted(each) for each in self._seen.values()],
             [prompts, stored, self._left, sorted(self._answered), self._challenges, self._is_late, self.accepts],
-            [phone.asked, phone.answers, sorted(phone.open), phone.is_over, sorted(phone.spent)],
+            [phone.asked, phone.answers, sorted(phone.open), sorted(phone.spent)],
+            [self._is_over, self.is_crossing, sorted(self._denied)],
         ]
         text = re.sub(r'"expires_at": (\d+)', lambda found: f'"expires_at": {int(found[1]) > now}', repr(parts))
         ids: dict[str, str] = {}
@@ -338,10 +382,9 @@ class World:
 def _of_node(node: Node, packets: list[Packet]) -> object:
     if not node.is_alive:
         return node.name
-    second, calls, now = node.second, node.calls, node._clock()
+    second, now = node.second, node._clock()
     known: list[Conversation] = []
-    watched_here = [each for watched in calls._watched.values() for each in watched]
-    for each in (*second._same.values(), *second._by_challenge.values(), *watched_here):
+    for each in (*second._same.values(), *second._by_challenge.values(), *_watched(node)):
         if each not in known:
             known.append(each)
     memory = second.challenges
@@ -352,14 +395,27 @@ def _of_node(node: Node, packets: list[Packet]) -> object:
         [_of_conversation(each, now) for each in known],
         [known.index(each) for each in second._same.values()],
         [(key, known.index(each)) for key, each in second._by_challenge.items()],
+        _of_calls(node.calls, known) if isinstance(node.calls, SharedCalls) else (),
+        second._stopping,
+        [plain(each, now) for each in memory._sessions.values()],
+        [each.challenge in memory._over for each in packets],
+        [each.count for each in second._prompts._open.values()],
+    )
+
+
+def _watched(node: Node) -> list[Conversation]:
+    """Return the conversations whose prompt is in the store."""
+    watched = node.calls._watched.values() if isinstance(node.calls, SharedCalls) else ()
+    return [each for conversations in watched for each in conversations]
+
+
+def _of_calls(calls: SharedCalls, known: list[Conversation]) -> object:
+    return (
         [(key, [known.index(each) for each in watched]) for key, watched in calls._watched.items()],
         sorted(calls._owned),
         sorted(calls._read),
         sorted(calls._due),
-        (calls._hands_over, second._stopping),
-        [plain(each, now) for each in memory._sessions.values()],
-        [each.challenge in memory._over for each in packets],
-        [each.count for each in second._prompts._open.values()],
+        calls._hands_over,
     )
 
 

@@ -2,7 +2,7 @@
 no clock and no process: test_checks.py feeds each one a history that breaks its promise."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -16,6 +16,8 @@ WINDOW_S: Final = 10.0
 is for datagrams that wait in a socket."""
 RECOVERY_S: Final = 10.0
 """Within this time after a fault that disturbs all, requests may still fail."""
+CIRCUIT_S: Final = 60.0
+"""For this time after a fault, the service may not ask a provider or a directory that has failed."""
 HELD_S: Final = 2.5
 """For this time after an Accept, no further request of the same login prompts. The service holds it for three seconds
 of the database's clock."""
@@ -220,15 +222,15 @@ def admitted(history: History) -> list[str]:
         f"{each}: Reject"
         for each in history.logins
         if each.expected and each.code == ACCESS_REJECT
-        if not history.has_fault(each.began, each.ended, each.fragile, RECOVERY_S)
+        if not history.has_fault(each.began, each.ended, each.fragile, CIRCUIT_S)
     ]
 
 
-def monitored(history: History, rows: Iterable[Row], would: Mapping[str, str]) -> list[str]:
+def monitored(history: History, rows: Iterable[Row], would: Mapping[str, Container[str]]) -> list[str]:
     """Monitor mode prompts nobody, and records what enforcing would decide. would: by user."""
     logins = [each for each in history.logins if each.kind == "monitor"]
     stations = {each.station for each in logins if each.expected}
-    wrong = [f"{row}" for row in rows if row.key in stations and row.would != would[row.user]]
+    wrong = [f"{row}" for row in rows if row.key in stations and row.would not in would[row.user]]
     return _cut(wrong) + [f"{each}: a prompt in monitor mode" for each in logins if each.prompts]
 
 
@@ -254,7 +256,7 @@ def ready(history: History) -> list[str]:
     wrong = [
         f"/readyz of node {each.node}: {each.status or 'no answer'}"
         for each in history.readiness
-        if each.status != 200 and not history.is_disturbed(each.at, each.at, {each.node}, RECOVERY_S)
+        if each.status != 200 and not history.is_disturbed(each.at, each.ended, {each.node}, RECOVERY_S)
     ]
     missed = []
     for span in history.spans:

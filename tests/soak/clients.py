@@ -224,6 +224,7 @@ def log_in_at_directory(turn: Turn) -> None:
     with Nas(turn, "ldap") as nas:
         while not turn.over.is_set():
             login, password = _with_password(random, "ldap", "ann", turn.station())
+            login.user = "ann" if login.expected else "bob"  # the directory locks the account
             nas.log_in(login, "hello" if login.expected else password, first=random.randrange(2))
             turn.rest(random.uniform(0.1, 1.0))
 
@@ -236,7 +237,7 @@ def ask_readiness(turn: Turn) -> None:
                 at, status = time.monotonic(), 0
                 with suppress(httpx.HTTPError):
                     status = http.get(f"http://127.0.0.1:{node.ports.http}/readyz").status_code
-                turn.site.history.add(Readiness(number, at, status))
+                turn.site.history.add(Readiness(number, at, time.monotonic(), status))
             turn.rest(READY_S)
 
 

@@ -114,10 +114,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer of a node's /readyz. status: 0 if there was none."""
+    """The answer of a node's /readyz. at, ended: the times of the request and of the answer. status: 0 if there was
+    none."""
 
     node: int
     at: float
+    ended: float
     status: int
 
 

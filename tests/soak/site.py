@@ -300,7 +300,8 @@ def client_certificate(site: Site) -> Path:
     return CertificateFolder(site.nodes[0].data_dir).client(PROXY_NAME)
 
 
-MONITORED: Final = {"ann": "challenge", "bea": "reject"}
-"""The users of the domain in monitor mode, with the decisions that enforcing would make."""
+MONITORED: Final = {"ann": ("challenge", "reject"), "bea": ("reject",)}
+"""The users of the domain in monitor mode, with the decisions that enforcing would make. It rejects
+ann while the provider is away."""
 ERRORS: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 """The errors of a disk that fails."""

@@ -173,9 +173,9 @@ def test_monitor_mode() -> None:
     """Monitor mode records what enforcing would decide, and prompts nobody."""
     login = replace(ACCEPTED, kind="monitor", expected=True, prompts=[])
     row = replace(ROW, would="reject")
-    assert checks.monitored(history(login), [row], {"ann": "reject"}) == []
-    assert checks.monitored(history(login), [replace(row, would="accept")], {"ann": "reject"})
-    assert checks.monitored(history(replace(login, prompts=[10.2])), [row], {"ann": "reject"})
+    assert checks.monitored(history(login), [row], {"ann": ["reject"]}) == []
+    assert checks.monitored(history(login), [replace(row, would="accept")], {"ann": ["reject"]})
+    assert checks.monitored(history(replace(login, prompts=[10.2])), [row], {"ann": ["reject"]})
 
 
 # --- the service as a whole ----------------------------------------------------------------------------------------
@@ -196,10 +196,12 @@ def test_a_request_of_the_api_that_fails() -> None:
 def test_a_readiness_that_is_wrong() -> None:
     """/readyz answers 200 without a fault, and 503 while the store accepts no write."""
     blocked = Span("failing-disk", "disk", 20.0, 25.0, frozenset({0}), blocks=True)
-    there, away = Readiness(0, 24.0, 200), Readiness(0, 24.0, 503)
+    there, away = Readiness(0, 24.0, 24.1, 200), Readiness(0, 24.0, 24.1, 503)
     assert checks.ready(History(readiness=[there])) == []
     assert checks.ready(History(readiness=[away]))
     assert checks.ready(History(readiness=[there, away], spans=[blocked])) == []
+    assert checks.ready(History(readiness=[Readiness(0, 19.0, 21.0, 0)], spans=[blocked])) == []
+    assert checks.ready(History(readiness=[Readiness(0, 18.0, 19.0, 0)], spans=[blocked]))
     assert checks.ready(History(readiness=[there], spans=[blocked]))
     assert checks.ready(History(readiness=[replace(there, at=21.0)], spans=[blocked])) == []
 
