@@ -20,11 +20,12 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, LimitReached, StoreError
 from sallyport.host.notify import Notifier
 from sallyport.service.app import App
+from sallyport.service.installation import CertificatesArea
 from sallyport.service.reload import Reloads, reload
 from sallyport.settings.identity_provider import GroupRole, IdentityProvider
 from sallyport.settings.mail import MailServer
 from sallyport.settings.restart import REASONS
-from sallyport.settings.settings import LIVE, TLS_FILES, Settings, load
+from sallyport.settings.settings import EAP_FILES, LIVE, TLS_FILES, Settings, load
 from sallyport.web.server import Tls
 from tests.areas import Areas
 from tests.areas.configuration.test_slices import MANY, begin, clients
@@ -147,7 +148,7 @@ def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str
 
 def test_each_setting_of_a_reload_is_tried() -> None:
     """No setting is of the type `Live` without a case below. Each other one has the reason for a restart."""
-    assert {name for values, _, _ in APPLIED.values() for name in values} | TLS_FILES | {"limits"} == LIVE
+    assert {name for values, _, _ in APPLIED.values() for name in values} | TLS_FILES | EAP_FILES | {"limits"} == LIVE
     assert Settings.model_fields.keys() - LIVE == REASONS.keys() - TLS_FILES
 
 
@@ -313,6 +314,41 @@ async def test_a_reload_uses_other_files_of_tls(areas: Areas, tmp_path: Path) ->
         assert app.parts.settings.tls_certificate == other
     finally:
         app.parts.settings = plain
+
+
+async def test_a_reload_uses_other_files_of_eap(areas: Areas, tmp_path: Path) -> None:
+    """The next conversation uses the new files, and metrics and `cert list` name them. A file that EAP cannot use is
+    refused, and the former files stay in use."""
+    _, first = self_signed(tmp_path, "first")
+    _, second = self_signed(tmp_path, "second")
+    plain, app = areas.settings, areas.app
+    (files,) = (area for area in app.areas if isinstance(area, CertificatesArea))
+
+    def named(path: Path, key: Path) -> Settings:
+        return plain.model_copy(update={"eap_certificate": path, "eap_key": key, "eap_ca": path})
+
+    def used() -> Path | None:
+        found = app.parts.certificates.server()
+        return found and found.certificate_file
+
+    without = used()
+    try:
+        done = await reload(app, lambda: named(first, first.with_suffix(".key")))
+        assert (set(done.applied), done.waiting) == (EAP_FILES, [])
+        assert used() == first
+        for path, key, error in (
+            (tmp_path / "none.pem", first.with_suffix(".key"), "none.pem does not exist"),
+            (second, first.with_suffix(".key"), "first.key: the file"),
+        ):
+            with pytest.raises(ConfigError, match=error):
+                await reload(app, lambda path=path, key=key: named(path, key))
+            assert (used(), app.parts.settings.eap_certificate) == (first, first)
+        await reload(app, lambda: named(second, second.with_suffix(".key")))
+        assert used() == files._named_files()["eap_certificate"] == second
+        assert ("eap",) in files._expiries.read()
+    finally:
+        await reload(app, lambda: plain)
+    assert used() == without
 
 
 async def test_a_reload_changes_the_limits_of_tenants(areas: Areas) -> None:

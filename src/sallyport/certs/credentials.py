@@ -33,9 +33,7 @@ class Credentials:
 class Certificates:
     """The certificate files in use.
 
-    certificate, key, ca: files that are used in place of the files of the data directory. If `certificate` is set and
-    `ca` is None, the data directory does not need to have an authority. Without the authority, peers are not
-    authenticated by certificates. look_s: the minimum time in seconds between two checks of the files.
+    certificate, key, ca: see `use`. look_s: the minimum time in seconds between two checks of the files.
     """
 
     def __init__(
@@ -47,7 +45,17 @@ class Certificates:
         ca: Path | None = None,
         look_s: float = LOOK_S,
     ) -> None:
-        folder = CertificateFolder(data_dir)
+        self._folder = CertificateFolder(data_dir)
+        self._look_s = look_s
+        self.use(certificate, key, ca)
+
+    def use(self, certificate: Path | None, key: Path | None, ca: Path | None) -> None:
+        """Use these files in place of the files of the data directory.
+
+        If `certificate` is set and `ca` is None, the data directory does not need to have an authority. Without the
+        authority, peers are not authenticated by certificates.
+        """
+        folder = self._folder
         self._certificate = certificate or folder.server
         self._key = key or folder.server_key
         self._ca = ca or folder.ca
@@ -55,7 +63,6 @@ class Certificates:
         self._shown = [self._certificate, self._key]
         self._files = [*self._shown, *(path for path in (self._ca, self._crl) if path is not None)]
         self._may_stand_alone = certificate is not None and ca is None
-        self._look_s = look_s
         self._looked_at = -math.inf
         self._found: Credentials | None = None
 

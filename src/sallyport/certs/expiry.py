@@ -17,9 +17,14 @@ BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 
 def certificates_of(settings: Settings) -> Certificates:
     """Return the certificates that the settings or `sallyport cert` have set up."""
-    return Certificates(
-        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-    )
+    found = Certificates(settings.data_dir)
+    found.use(*files_of(settings))
+    return found
+
+
+def files_of(settings: Settings) -> tuple[Path | None, Path | None, Path | None]:
+    """Return the files of certificate, key and authority that the settings name."""
+    return settings.eap_certificate, settings.eap_key, settings.eap_ca
 
 
 class FileExpiries:

@@ -7,7 +7,6 @@ operation fails, but the certificate exists. It belongs to no tenant until `cert
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol, TypeAlias, TypeVar
 
 import trio
@@ -113,10 +112,10 @@ def local_operations(
     tenants: Tenants,
     note: Note,
     gone: Gone,
-    used: Mapping[str, Path] = MappingProxyType({}),
+    used: Callable[[], Mapping[str, Path]] = dict,
 ) -> LocalOperations:
-    """Return the local operations of certificates. used: the certificate files that the settings name, by the name of
-    the setting."""
+    """Return the local operations of certificates. used: returns the certificate files that the settings name, by the
+    name of the setting."""
     local = LocalOperations()
     folder = files.folder
 
@@ -211,7 +210,7 @@ def local_operations(
 
     @local("cert.list")
     async def list_everything() -> JSON:
-        return await _everything(folder, owners, tenants, used)
+        return await _everything(folder, owners, tenants, used())
 
     return local
 

@@ -63,7 +63,7 @@ from sallyport.areas.users.instances.area import InstancesArea
 from sallyport.base import log as logs
 from sallyport.base.clock import Clock, now_us
 from sallyport.certs.credentials import Credentials
-from sallyport.certs.expiry import certificates_of
+from sallyport.certs.expiry import certificates_of, files_of
 from sallyport.metrics import HttpMetrics, MailMetrics, SpanMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, SharedNotices
@@ -318,6 +318,7 @@ class App:
         self.parts.settings = settings
         for area in self.areas:
             area.apply(settings)
+        self.parts.certificates.use(*files_of(settings))
         self.parts.mail.use(settings.mail_server)
         self.parts.http.egress.use(settings.egress)
         self.proxies[:] = settings.trusted_proxies

@@ -26,7 +26,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, in_field
 from sallyport.base.wire import JSON, Row
 from sallyport.certs import operations as certificate_operations
-from sallyport.certs.expiry import FileExpiries, certificates_of
+from sallyport.certs.expiry import FileExpiries, certificates_of, files_of
 from sallyport.certs.folder import CertificateFolder
 from sallyport.deploy import operations as setting_operations
 from sallyport.metrics import OPENMETRICS, TEXT, CertificateMetrics, NodeMetrics, ProcessMetrics, render
@@ -65,9 +65,8 @@ class CertificatesArea(Area):
         self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
         kept = SharedFiles if parts.store.is_shared else OwnFiles
         self.files: CertificateFiles = kept(parts.store, parts.vault, CertificateFolder(settings.data_dir.absolute()))
-        self._expiries = FileExpiries(
-            settings.tls_certificate, certificates_of(settings).server
-        )  # another thread reads it
+        self._certificates = certificates_of(settings)  # an own object, because another thread reads it
+        self._expiries = FileExpiries(settings.tls_certificate, self._certificates.server)
         metrics = CertificateMetrics(parts.registry, self._expiries.read)
         domains = login.pipeline.domains
         self.watch = CertificateWatch(parts.store, login.first_settings, of_domains, lambda: domains.value, metrics)
@@ -76,18 +75,14 @@ class CertificatesArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of certificates."""
-        settings = self._parts.settings
-        named = {"tls_certificate": settings.tls_certificate, "eap_certificate": settings.eap_certificate}
-        used: dict[str, Path] = {
-            name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None
-        }
         return certificate_operations.local_operations(
-            self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, used
+            self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, self._named_files
         )
 
     def apply(self, settings: Settings) -> None:
-        """Watch the expiry of the certificate of HTTP that the settings have."""
+        """Watch the expiry of the certificates that the settings name."""
         self._expiries.api = settings.tls_certificate
+        self._certificates.use(*files_of(settings))
 
     async def prepare(self) -> None:
         """Load the files that all nodes share."""
@@ -96,6 +91,12 @@ class CertificatesArea(Area):
     async def completed(self) -> None:
         """Load the files of the restored store. The files of this machine are stored if it has none."""
         await self.files.load()
+
+    def _named_files(self) -> Mapping[str, Path]:
+        """Return the certificate files that the settings name, by the name of the setting."""
+        settings = self._parts.settings
+        named = {"tls_certificate": settings.tls_certificate, "eap_certificate": settings.eap_certificate}
+        return {name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None}
 
     async def _note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
         """Write an entry of the audit trail about a change that is not in the store, such as a new certificate file.

@@ -13,13 +13,15 @@ import structlog
 import trio
 
 from sallyport.areas.events.outlets.transport import targets_of
+from sallyport.areas.login.eap.tls_servers import check_files
 from sallyport.base import log as logs
-from sallyport.base.errors import SallyportError
+from sallyport.base.errors import ConfigError, SallyportError
 from sallyport.base.wire import Row
+from sallyport.certs.expiry import certificates_of, files_of
 from sallyport.host.notify import Notifier
 from sallyport.service.app import App
 from sallyport.settings.restart import REASONS
-from sallyport.settings.settings import LIVE, TLS_FILES, Settings
+from sallyport.settings.settings import EAP_FILES, LIVE, TLS_FILES, Settings
 from sallyport.store.schema.limits import replace_limits
 
 STATUS = "every listener answers"
@@ -59,6 +61,8 @@ async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
     applied = [name for name in changed if name not in waiting]
     settings = present.model_copy(update={name: getattr(wanted, name) for name in applied})
     targets_of(settings)  # raises ConfigError before anything is applied
+    if EAP_FILES.intersection(applied):
+        await trio.to_thread.run_sync(_check_eap, settings)
     await app.parts.configuration.refresh()
     if app.tls is not None:
         app.tls.reload(settings.tls_certificate, settings.tls_key)
@@ -67,6 +71,18 @@ async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
     app.apply(settings)
     app.installation.metrics.loaded()
     return Reloaded(applied, waiting)
+
+
+def _check_eap(settings: Settings) -> None:
+    """Check that EAP can use the files of the settings. Without settings, the data directory may lack a certificate.
+    Raises ConfigError."""
+    named = [path for path in files_of(settings) if path is not None]
+    files = certificates_of(settings).server()
+    if files is not None:
+        check_files(files)
+    elif named:
+        missing = next((path for path in named if not path.exists()), settings.data_dir)
+        raise ConfigError(f"eap_certificate: {missing} does not exist or has no certificate")
 
 
 class Reloads:

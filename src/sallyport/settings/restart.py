@@ -9,14 +9,12 @@ from sallyport.settings.settings import TLS_FILES
 _STORE: Final = "the store is opened at the start"
 _ADDRESS: Final = "addresses are bound at the start"
 _TLS: Final = "whether an address has TLS is decided when it is bound"
-_EAP: Final = "conversations use the files of the start; new contents of the same files need no reload"
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("data_dir", "database", "database_url_file"), _STORE),
         **dict.fromkeys(("http_bind", "metrics_bind", "people_bind"), _ADDRESS),
         **dict.fromkeys(("radius_auth_bind", "radius_acct_bind", "radsec_bind"), _ADDRESS),
         **dict.fromkeys(TLS_FILES, _TLS),
-        **dict.fromkeys(("eap_certificate", "eap_key", "eap_ca"), _EAP),
         "public_url": "open pages, prompts and sign-ins belong to the former address",
         "dictionaries": "rules, roles and events are read with the dictionary of the start",
         "winbind_orgs": "first factors keep the winbind that they have got at the start",

@@ -75,6 +75,7 @@ Live: TypeAlias = Annotated[SettingT, ON_RELOAD]
 """The type of a setting that a reload applies. All other settings need a restart."""
 TLS_FILES: Final = frozenset({"tls_certificate", "tls_key"})
 """The settings of TLS at the addresses of HTTP. Other files apply at a reload; TLS begins and ends at a restart."""
+EAP_FILES: Final = frozenset({"eap_certificate", "eap_key", "eap_ca"})
 POSTGRES: Final = "postgresql://"
 """Prefix of the URL of a PostgreSQL database."""
 
@@ -216,17 +217,17 @@ class Settings(BaseModel):
         description="addresses of RADIUS over TLS, such as `0.0.0.0:2083,[::]:2083`",
         json_schema_extra=unset("none"),
     )
-    eap_certificate: PathIfGiven = Field(
+    eap_certificate: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the server's certificate, followed by its chain, for EAP and RadSec; needs `eap_key`",
         json_schema_extra=unset("the certificate of `cert init`"),
     )
-    eap_key: PathIfGiven = Field(
+    eap_key: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the private key of `eap_certificate`",
         json_schema_extra=unset("the key of `cert init`"),
     )
-    eap_ca: PathIfGiven = Field(
+    eap_ca: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the authorities that sign the certificates of clients, and of their revocation lists. "
         "If you set `eap_certificate` without this setting, PEAP and TTLS work, but EAP-TLS and RadSec do not",

@@ -125,9 +125,7 @@ class TlsServers:
         try:
             if files.ca_file is not None:
                 authorities = ClientAuthorities(files.ca_file, files.crl_file)
-            certificate = ServerCertificate.read(files.certificate_file, files.key_file)
-            if files.ca_file is not None:
-                certificate = certificate.completed(read_certificates(files.ca_file))
+            certificate = _certificate_in(files)
         except (ConfigError, StartError, OSError) as error:
             log.error("eap_certificate_unusable", error=str(error))  # noqa: TRY400
             return _Loaded(files, authorities, self._loaded.server)
@@ -142,6 +140,24 @@ class TlsServers:
         except (ConfigError, OSError) as error:
             log.error("eap_certificate_unusable", error=str(error))  # noqa: TRY400
             return loaded.server
+
+
+def check_files(files: Credentials) -> None:
+    """Check that a TLS server can use these files. Raises ConfigError."""
+    try:
+        authorities = None if files.ca_file is None else ClientAuthorities(files.ca_file, files.crl_file)
+        configuration = TlsConfiguration(_certificate_in(files), ca_file=files.ca_file, crl_file=files.crl_file)
+        TlsServer(configuration, new_resumptions(), authorities)
+    except ConfigError:
+        raise
+    except (StartError, OSError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def _certificate_in(files: Credentials) -> ServerCertificate:
+    """Return the certificate in files, with the intermediate certificates among its authorities. Raises StartError."""
+    certificate = ServerCertificate.read(files.certificate_file, files.key_file)
+    return certificate if files.ca_file is None else certificate.completed(read_certificates(files.ca_file))
 
 
 @dataclass(frozen=True, slots=True)
