@@ -145,6 +145,15 @@ async def test_an_approved_row_holds_its_login(store: PostgresStore) -> None:
     assert await claim(store, new) is new
 
 
+async def test_a_typed_code_is_not_held(store: PostgresStore) -> None:
+    """A login with a code prompts nobody, so it is a new login even just after the approval of the former one."""
+    await claim(store, ROW)
+    assert await store.write(lambda tx: repo.answered(tx, ROW, Outcome.APPROVED, "h", "t"))
+    assert await store.write(lambda tx: repo.consume(tx, ROW, "one"))
+    new = replace(ROW, id="q", waiter="two", outcome="")
+    assert await claim(store, new, has_code=True) is new
+
+
 async def test_a_challenge_ends_by_the_clock_of_the_database(store: PostgresStore) -> None:
     """A node whose clock is wrong sends challenges of the same length as others."""
     question = Question("p", 1, "corp", "ann", "", "", "", 0)

@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.login.second.prompts import A_MINUTE, MINUTE_S
+from sallyport.areas.login.second.service import HELD_S
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import StoreError
@@ -209,8 +210,9 @@ def station(number: int) -> bytes:
     return attributes(CALLING_STATION_ID=b"02-00-00-00-01-%02x" % number)
 
 
-async def test_an_approval_resets_the_count(wire: Wire, script: Script) -> None:
+async def test_an_approval_resets_the_count(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
     """An approved push resets the count. A right password without a second factor does not."""
+    mock_clock.rate = 1
     for number, outcome in enumerate((Outcome.APPROVED, Outcome.APPROVED, Outcome.DENIED)):
         await fail(wire, 9, body=SESSION)
         login = a_login()
@@ -218,6 +220,7 @@ async def test_an_approval_resets_the_count(wire: Wire, script: Script) -> None:
         await prompted(script, number + 1)
         script.answer(number, outcome)
         await answer(wire, login)
+        mock_clock.jump(HELD_S)
     await fail(wire, 1, body=SESSION)
     assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
     assert (await reasons(wire))[-1] == "locked out after failures"

@@ -136,7 +136,7 @@ def claim(
             key=new.key or None,
         )
         is_other = found is not None and found.id != new.id
-        if found is not None and is_other and (found.left_us <= 0 or (found.is_consumed and is_eap)):
+        if found is not None and is_other and (found.left_us <= 0 or (found.is_consumed and (is_eap or has_code))):
             # no login waits for this prompt any more
             tx.execute(f"update prompts set key = null where {_ROW}", id=found.id, step=found.step)
         elif found is not None and is_other and found.is_consumed:

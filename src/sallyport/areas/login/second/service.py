@@ -128,7 +128,7 @@ class SecondFactor:
         self._same: dict[LoginKey, Conversation] = {}
         self._by_challenge: dict[str, Conversation] = {}
         self._left = ExpiringMap[_Packet, bool](MAX_LEFT, LEFT_S)
-        self._held = ExpiringMap[LoginKey, bool](MAX_HELD, HELD_S)  # the logins that were accepted a moment ago
+        self._held = ExpiringMap[LoginKey, Attached](MAX_HELD, HELD_S)  # the logins that were accepted a moment ago
         denials.on_denial(self._deny, self._end_denied)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -182,8 +182,9 @@ class SecondFactor:
             if await self._is_here(same):
                 return await self._join(login, same)
             self._let_go(same)
-        is_eap = EAP_MESSAGE in login.arrival.request.first  # a new conversation of EAP is a new login
-        if key is not None and not is_eap and self._held.get(key, now=trio.current_time()):
+        # A new conversation of EAP is a new login, and a login with a typed code prompts nobody.
+        may_prompt = EAP_MESSAGE not in login.arrival.request.first and login.code is None
+        if key is not None and may_prompt and self._held.get(key, now=trio.current_time()) is attached:
             raise PacketError("the login was accepted while this request was on its way", DUPLICATE)
         user = None if domain.first_factor is WEB else (domain.id, fold_name(login.principal))
         if user is None:
@@ -222,7 +223,7 @@ class SecondFactor:
         result = conversation.result
         is_approved = result is not None and result.reason is Reason.NONE
         if is_approved and conversation.key is not None and not self._calls.knows_prompts:
-            self._held.put(conversation.key, True, conversation.tenant_id, now=trio.current_time())
+            self._held.put(conversation.key, conversation.attached, conversation.tenant_id, now=trio.current_time())
         if result is not None and result.session is None and session.step and result.reason is not OVER.reason:
             self.challenges.ended(session, conversation.tenant_id)
 
