@@ -82,7 +82,7 @@ bench: $(READY) $(if $(QUICK),,peers)
 explore: $(READY)
 	$(BIN)/python -m tests.explore $(ARGS)
 
-# Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/campaign.md.
+# Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/soak.md.
 # SEED repeats the schedule of a campaign; ENGINE is sqlite or postgres.
 soak: $(READY) peers
 	$(BIN)/python -m tests.soak --hours $(or $(HOURS),1) --engine $(or $(ENGINE),sqlite) $(if $(SEED),--seed $(SEED)) $(ARGS)

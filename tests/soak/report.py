@@ -1,4 +1,4 @@
-"""The figures of a campaign, and their table for the terminal and for docs/architecture/campaign.md."""
+"""The figures of a campaign, and their table for the terminal and for docs/architecture/soak.md."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
