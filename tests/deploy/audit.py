@@ -2,8 +2,8 @@
 
 python -m tests.deploy.audit PIP_AUDIT    # the path of pip-audit
 
-The exit status is 1 if a version has one, or if pip-audit fails. Where the database cannot be reached, it says so, and
-the exit status is 0.
+The exit status is 1 if a version has one, or if pip-audit fails. If the database cannot be reached, the output
+names the locks that are not checked, and the exit status is 0.
 """
 
 import json

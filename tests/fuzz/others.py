@@ -102,8 +102,8 @@ def definition(octets: bytes) -> None:
 
 
 def envelope(octets: bytes) -> None:
-    """A message between service and agent is read, or WireError. What is read has the same meaning after it is
-    written."""
+    """A message between service and agent is read, or WireError. Each message that was read has the same meaning after
+    it is written."""
     for kind in (Poll, Report):
         with contextlib.suppress(WireError):
             found = decode(kind, loads(octets, most=1 << 16))

@@ -146,7 +146,7 @@ async def test_an_approved_row_holds_its_login(store: PostgresStore) -> None:
 
 
 async def test_a_typed_code_is_not_held(store: PostgresStore) -> None:
-    """A login with a code prompts nobody, so it is a new login even just after the approval of the former one."""
+    """A login with a code sends no prompt, so it is a new login even just after the approval of the former one."""
     await claim(store, ROW)
     assert await store.write(lambda tx: repo.answered(tx, ROW, Outcome.APPROVED, "h", "t"))
     assert await store.write(lambda tx: repo.consume(tx, ROW, "one"))

@@ -73,7 +73,7 @@ class Simulated:
         return (await self.send(self.request(user, password)))[0] == ACCESS_ACCEPT
 
     async def pass_by(self, seconds: float, *, step_s: float = 60.0) -> None:
-        """Let time pass, in steps. After each step, all tasks do what has become due."""
+        """Let time pass, in steps. After each step, all tasks do their due work."""
         until = trio.current_time() + seconds
         while (left := until - trio.current_time()) > 0:
             self.mock.jump(min(step_s, left))

@@ -75,7 +75,7 @@ def test_only_given_options_are_in_the_body() -> None:
 
 @pytest.mark.parametrize(("text", "minutes"), [("90", 90), ("90m", 90), ("10h", 600)])
 def test_minutes_may_have_a_unit(text: str, minutes: int) -> None:
-    """A field that ends with Minutes takes a number of minutes, or a time with a unit. The help says so."""
+    """A field that ends with Minutes takes a number of minutes, or a time with a unit. The help names both forms."""
     assert body("wall", "--owner", "me", "--dry-minutes", text)["dryMinutes"] == minutes
     assert "--dry-minutes MINUTES|90m|12h|2d" in CliRunner().invoke(paint, ["--help"]).output
 

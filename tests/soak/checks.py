@@ -227,7 +227,7 @@ def admitted(history: History) -> list[str]:
 
 
 def monitored(history: History, rows: Iterable[Row], would: Mapping[str, Container[str]]) -> list[str]:
-    """Monitor mode prompts nobody, and records what enforcing would decide. would: by user."""
+    """Monitor mode sends no prompt, and records the decision of enforcing mode. would: this decision, by user."""
     logins = [each for each in history.logins if each.kind == "monitor"]
     stations = {each.station for each in logins if each.expected}
     wrong = [f"{row}" for row in rows if row.key in stations and row.would not in would[row.user]]

@@ -59,7 +59,7 @@ def _with_password(random: Random, kind: str, user: str, station: str) -> tuple[
 
 
 def log_in_in_monitor_mode(turn: Turn) -> None:
-    """Log in as users whom enforcing would reject or prompt."""
+    """Log in as a user that enforcing would reject, and as one that it would prompt."""
     random = turn.random("monitor")
     with Nas(turn, "monitor") as nas:
         while not turn.over.is_set():

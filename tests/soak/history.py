@@ -1,5 +1,5 @@
-"""What the clients of a round have sent and received, and what was broken meanwhile. All times are in seconds of the
-monotonic clock."""
+"""The packets that the clients of a round have sent and received, and the faults meanwhile. All times are in seconds of
+the monotonic clock."""
 
 from collections import Counter
 from collections.abc import Container, Iterator

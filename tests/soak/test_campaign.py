@@ -176,8 +176,8 @@ def test_the_relay_keeps_clients_apart_and_disturbs(relay: Path, server: socket.
 
 
 def test_a_nas_reads_late_and_forged_answers(tmp_path: Path, server: socket.socket) -> None:
-    """A NAS counts each different Accept that it receives, also after the first one, and answers that fit none of its
-    requests. With one node, its second packet comes from another port."""
+    """A NAS counts each different Accept that it receives, also after the first one, and answers without a request
+    of its own. With one node, its second packet comes from another port."""
     port = server.getsockname()[1]
     site = SimpleNamespace(history=History(), relay=SimpleNamespace(ports=[Ports(0, port, 0)]))
     plan = Round(0, 1, False, 5, ())

@@ -170,7 +170,7 @@ def test_an_accept_that_the_policy_forbade() -> None:
 
 
 def test_monitor_mode() -> None:
-    """Monitor mode records what enforcing would decide, and prompts nobody."""
+    """Monitor mode records the decision of enforcing mode, and sends no prompt."""
     login = replace(ACCEPTED, kind="monitor", expected=True, prompts=[])
     row = replace(ROW, would="reject")
     assert checks.monitored(history(login), [row], {"ann": ["reject"]}) == []

@@ -146,7 +146,8 @@ async def test_the_actor_overrides_files() -> None:
 
 
 class Following(NothingManaged):
-    """Files manage the objects of every operation if `names` is not empty. `seen` is what was checked or followed."""
+    """Files manage the objects of every operation if `names` is not empty. `seen` has each check and each followed
+    change."""
 
     def __init__(self, names: str) -> None:
         self._names = names

@@ -14,7 +14,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.bundle import MAX_SSID, Identity, Network, as_pkcs12, as_profile, new_password
-from sallyport.certs.credentials import Certificates
+from sallyport.certs.expiry import certificates_of
 from sallyport.certs.folder import CertificateFolder, read_certificates, read_key
 from sallyport.host import disk
 from sallyport.host.owner import as_owner
@@ -162,9 +162,7 @@ def _written(line: CommandLine, certificate: Path, given: Wanted) -> dict[str, s
 def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:
     """Return the networks of a profile, with the names and the authority of the server's certificate."""
     folder = CertificateFolder(settings.data_dir)
-    files = Certificates(
-        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-    ).server()
+    files = certificates_of(settings).server()
     if files is None:
         raise StartError("the server has no certificate; to create one: sallyport cert init")
     server, *chain = read_certificates(files.certificate_file)

@@ -17,9 +17,8 @@ BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 
 def certificates_of(settings: Settings) -> Certificates:
     """Return the certificates that the settings or `sallyport cert` have set up."""
-    found = Certificates(settings.data_dir)
-    found.use(*files_of(settings))
-    return found
+    certificate, key, ca = files_of(settings)
+    return Certificates(settings.data_dir, certificate=certificate, key=key, ca=ca)
 
 
 def files_of(settings: Settings) -> tuple[Path | None, Path | None, Path | None]:

@@ -152,6 +152,13 @@ def test_rewritten_names_need_a_decision(tmp_path: Path, profile_: dict[str, str
     assert not [each for each in decided.items if each.kind == "domain" and "realms" in each.fields]
 
 
+def test_empty_rules_rewrite_nothing(tmp_path: Path) -> None:
+    """A policy whose rules for names are empty needs no decision."""
+    proxies = requests(policy("All", 1, [ALWAYS]), All=rewriting("", ""))
+    found = read(tmp_path, export([], [policy("Staff", 1, [ALWAYS])], [profile("Staff")], proxies=proxies))
+    assert not found.named(Weight.UNDECIDED)
+
+
 def test_a_realm_has_one_domain(tmp_path: Path) -> None:
     """A realm that an earlier policy keeps is not forwarded. As its later policy is left out, the import waits."""
     group = box("RADIUS_Server_Groups", [])

@@ -41,7 +41,7 @@ class Rewriting:
 def rewriting_of(settings: Element | None) -> Rewriting:
     """Return what the rules of a profile do. settings: the properties of the profile; None if it has none."""
     texts = [each.text for each in settings.all(_RULE)] if settings is not None else []
-    if settings is None or not texts:
+    if settings is None or not any(texts):
         return Rewriting()
     pairs = list(zip(texts[::2], [*texts[1::2], *[""] * (len(texts) % 2)], strict=True))
     if settings.value("msManipulationTarget") != USER_NAME or len(texts) % 2:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.configuration.item import Item
-from sallyport.areas.migration.nps_names import rewriting_of
+from sallyport.areas.migration.nps_names import Rewriting, rewriting_of
 from sallyport.areas.migration.nps_pattern import Inexpressible, values_of
 from sallyport.areas.migration.nps_policy import ALWAYS, ClientOfFile, conditions_of
 from sallyport.areas.migration.nps_profile import methods_of
@@ -135,7 +135,7 @@ class RequestPolicies:
             self._find(Weight.NOTE, policy, "is never read, because a policy before it applies to every request")
         elif provider == RADIUS and realms and not self._realms & {fold(each) for each in realms}:
             self._add_domain(policy, realms, self._servers.get(group, []))
-            if _rewrites(settings):
+            if rewriting_of(settings) != Rewriting():
                 text = "the rules that rewrite names: the servers get the names as they were sent"
                 self._find(Weight.LEFT_OUT, policy, text)
         elif provider == WINDOWS:
@@ -216,10 +216,6 @@ def _others(settings: Element) -> list[str]:
         each.is_read = True
     names = dict.fromkeys(each.tag for each in settings.children if each.text)
     return [name for name in names if name not in _READ and "Guid" not in name]
-
-
-def _rewrites(settings: Element | None) -> bool:
-    return settings is not None and any(each.text for each in settings.all("msManipulationRule"))
 
 
 def _is_always(constraint: str) -> bool:

@@ -182,7 +182,7 @@ class SecondFactor:
             if await self._is_here(same):
                 return await self._join(login, same)
             self._let_go(same)
-        # A new conversation of EAP is a new login, and a login with a typed code prompts nobody.
+        # A new conversation of EAP is a new login, and a login with a typed code sends no prompt.
         may_prompt = EAP_MESSAGE not in login.arrival.request.first and login.code is None
         if key is not None and may_prompt and self._held.get(key, now=trio.current_time()) is attached:
             raise PacketError("the login was accepted while this request was on its way", DUPLICATE)
