@@ -74,12 +74,14 @@ class Kept:
 @dataclass
 class Assigned:
     """The users that are assigned to machines: one in the domain of each node's agents. machines: the instances that
-    have theirs. unknown: the instances of which this is unknown."""
+    have theirs. unknown: the instances of which this is unknown. lost: those of which it remains so, because a change
+    was not answered in time and may still be made."""
 
     domains: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     machines: set[int] = field(default_factory=set)
     unknown: set[int] = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)
 
 
 @dataclass

@@ -259,8 +259,8 @@ def test_memory_for_stations() -> None:
 def test_a_campaign_without_an_effect() -> None:
     """A fault that came several times must have had an effect, and each kind of client got both decisions."""
     outcomes = {("push", "accept"): 3, ("push", "reject"): 1}
-    assert checks.effective({"kill": 5}, {"kill": 1}, outcomes, ["push"]) == []
+    assert checks.effective({"kill": 9}, {"kill": 1}, outcomes, ["push"]) == []
     assert checks.effective({"kill": 1}, {}, outcomes, ["push"]) == []
-    assert checks.effective({"kill": 5}, {}, outcomes, ["push"])
+    assert checks.effective({"kill": 9}, {}, outcomes, ["push"])
     assert checks.effective({}, {}, outcomes, ["push", "eap"])
     assert checks.effective({}, {}, {("push", "accept"): 3}, ["push"])
