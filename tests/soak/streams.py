@@ -94,19 +94,21 @@ def run_agents(turn: Turn) -> None:
 async def _run_agents(turn: Turn) -> None:
     random = turn.random("agents")
     agents = [(number, agent) for number, fleet in enumerate(turn.site.fleets) for agent in fleet.agents]
+    before = sum(agent.states for _, agent in agents)
     async with trio.open_nursery() as nursery:
         for number, agent in agents:
             agent.changed_at = None
             nursery.start_soon(_live, turn.site.fleets[number], agent)
         while not turn.over.is_set():
             number, agent = random.choice(agents)
-            if agent.changed_at is None:
+            if agent.changed_at is None and agent.instance not in turn.site.assigned.lost:
                 await _change(turn, number, agent)
             await trio.sleep(random.uniform(0.2, 1))
         with trio.move_on_after(LATE_S):
             while any(agent.changed_at for _, agent in agents):
                 await trio.sleep(0.1)
         turn.site.history.outdated_agents = sum(agent.changed_at is not None for _, agent in agents)
+        turn.site.history.states = sum(agent.states for _, agent in agents) - before
         nursery.cancel_scope.cancel()
 
 
@@ -127,8 +129,10 @@ async def _change(turn: Turn, number: int, agent: Agent) -> None:
     try:
         send = partial(node.request, "POST", PATH, token=turn.site.nodes[0].token, json={**body, "action": action})
         is_done = (await trio.to_thread.run_sync(send)).status_code == 200
-    except httpx.HTTPError:
+    except httpx.HTTPError as error:
         is_done = False
+        if isinstance(error, httpx.TimeoutException):
+            user.lost.add(agent.instance)
     if not is_done:
         agent.changed_at = None
         user.unknown.add(agent.instance)
