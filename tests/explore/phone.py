@@ -17,10 +17,10 @@ the Accept was sent."""
 class Phone:
     """The prompts that the provider has sent, by challenge id, and the answers of the user.
 
-    open: the prompts whose result no login has used, and that have not ended. expired: the prompts that were sent before
-    the last time limit: they are no longer pending, but a late answer of the user may still arrive. asked: how often each prompt was sent:
-    again only if a node was lost before it has stored the handle. spent: the challenges whose code was right. broken:
-    takes the promises that are broken.
+    open: the prompts whose result no login has used, and that have not ended. expired: the prompts that were sent
+    before the last time limit: they are no longer pending, but a late answer of the user may still arrive. asked: how
+    often each prompt was sent: again only if a node was lost before it has stored the handle. spent: the challenges
+    whose code was right. broken: takes the promises that are broken.
     """
 
     asks_for_code: bool

@@ -122,9 +122,9 @@ def test_a_planted_error_is_found(instance: Instance, code: Code, promise: str) 
 
 
 ANSWERED_BY_B = (
-    "A0 packet", "A0 SharedCalls.claim 1", "A0 provider.start 1", "B0 copy 0", "B0 SharedCalls.claim 1", "A0 answered 1",
-    "user 0 denied", "A0 provider.poll 1", "A0 answered 1", "second", "B0 read 1", "B0 _Batch.write 1",
-    "B0 Exchange.committed 1",
+    "A0 packet", "A0 SharedCalls.claim 1", "A0 provider.start 1", "B0 copy 0", "B0 SharedCalls.claim 1",
+    "A0 answered 1", "user 0 denied", "A0 provider.poll 1", "A0 answered 1", "second", "B0 read 1",
+    "B0 _Batch.write 1", "B0 Exchange.committed 1",
 )  # fmt: skip
 """The steps after which node B has answered a login that node A has left to it."""
 
