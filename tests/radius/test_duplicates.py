@@ -120,6 +120,19 @@ def test_a_flood_is_bounded() -> None:
     assert len(duplicates) <= 200
 
 
+def test_requests_that_are_replaced_or_forgotten_need_no_room() -> None:
+    """A NAS with one port sends many requests in a window, and many are forgotten. The answer to an earlier request is
+    kept for the whole window."""
+    duplicates = Duplicates(15, max_entries=100)
+    first, _ = note(duplicates, NAS, 0, ONE, now=14.0)
+    for number in range(1000):
+        note(duplicates, NAS, 1 + number % 50, number.to_bytes(16), now=14.5)
+        overloaded, _ = note(duplicates, NAS, 200, number.to_bytes(16), now=14.5)
+        duplicates.forget(overloaded)
+    note(duplicates, NAS, 51, TWO, now=15.5)
+    assert note(duplicates, NAS, 0, ONE, now=15.6) == (first, False)
+
+
 def test_a_flood_of_one_tenant_shortens_no_other_window() -> None:
     """The answers of a tenant are found for their whole window, even while another tenant floods the service.
 
