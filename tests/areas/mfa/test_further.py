@@ -118,8 +118,8 @@ async def test_the_fields_are_sealed(areas: Areas, script: Script) -> None:
 
 
 async def test_a_rotation_of_the_master_key_keeps_a_provider(areas: Areas, script: Script) -> None:
-    """A provider whose fields are only encrypted again stays, with its pending prompts. Other fields replace it, even with
-    the same time."""
+    """A provider whose fields are only encrypted again stays, with its pending prompts. Other fields of the same time
+    replace it."""
     before = areas.providers.of(areas.domain, NAME)
     name = identity(areas.domain, NAME)
 
