@@ -191,7 +191,7 @@ def _described(path: str, number: int, fault: _Fault, seen: Counter[str]) -> Mut
     at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt)
     is_role = isinstance(fault.old, ast.Name)  # no other fault replaces a name
     statement = next(node for node in reversed(nodes) if isinstance(node, ast.stmt))
-    if isinstance(statement, _FUNCTION):
+    if isinstance(statement, _FUNCTION) and at_import:  # otherwise the outer function runs the decorators
         statement = next((node for node in statement.body if not _is_ignored(node, statement)), statement.body[0])
     return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), is_role, number)
 

@@ -234,6 +234,13 @@ def test_faults_of_the_roles_of_an_operation(tmp_path: Path) -> None:
     ]
 
 
+def test_the_line_of_a_decorator_in_a_function(tmp_path: Path) -> None:
+    """The outer function runs the decorator, even in tests that never call the decorated function."""
+    text = "def f(o):\n    @o.post('/x', roles=READERS)\n    def g():\n        return 1\n"
+    (mutant, *_) = (each for each in source_of(tmp_path, text).mutants if each.is_role)
+    assert (mutant.line, mutant.at_import) == (3, False)
+
+
 def test_the_same_change_twice(tmp_path: Path) -> None:
     """The second one of two equal changes in a function has a number, so that each has a name of its own."""
     source = source_of(tmp_path, "def f(a):\n    g(a)\n    g(a)\n")
