@@ -62,9 +62,12 @@ def mutants_of(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
 
 
 def sample(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
-    """Return some of the mutants, the same for the same seed: those with the lowest hashes, so that a change of the
-    source changes little of the sample. They are in the order of their files and lines, so that the test that has noticed one
-    probably notices the next one. size: their number; 0 for all."""
+    """Return some of the mutants, the same for the same seed: those with the lowest hashes. So a change of the source
+    changes little of the sample.
+
+    size: their number; 0 for all. They are in the order of their files and lines, because the test that has noticed one
+    probably notices the next one.
+    """
 
     def position(mutant: Mutant) -> bytes:
         return sha256(f"{seed} {mutant.place}".encode()).digest()
