@@ -199,6 +199,15 @@ def test_a_response_inside_ttls_has_its_length(size: int, is_asked: bool) -> Non
     assert isinstance(step, Check if is_asked else Failed)
 
 
+def test_a_second_login_inside_ttls() -> None:
+    """While the password is checked, no other password is taken."""
+    phase = TtlsPhase(cast(Tunnel, ATunnel()), offers(Terms(None, EVERYTHING)), EVERYTHING, now=0)
+    phase.established(None)
+    login = push_avp(USER_NAME, USER) + push_avp(USER_PASSWORD, PASSWORD)
+    assert isinstance(phase.respond(login), Check)
+    assert phase.respond(login) == Failed("a second login inside TTLS")
+
+
 def test_an_eap_packet_in_several_avps() -> None:
     """EAP-Message may occur several times, as in RADIUS. Other attributes may not."""
     found = _values(push_avp(EAP_MESSAGE, b"one ") + push_avp(EAP_MESSAGE, b"two"))
