@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.radius.eap.certificate import _of_microsoft, certificate_facts
-from sallyport.radius.eap.certificate_names import MAX_FACT, MAX_FACTS
+from sallyport.radius.eap.certificate_names import CERTIFICATE_KEYS, MAX_FACT, MAX_FACTS
 from tests.radius.eap.certificates import Authority, upn
 
 SID = "S-1-5-21-1004336348-1177238915-682003330-512"
@@ -65,6 +65,7 @@ def test_a_certificate_of_active_directory(authority: Authority) -> None:
         "eku=1.3.6.1.5.5.7.3.2", "eku=clientAuth", "eku=1.2.3.4", f"template={TEMPLATE}", "template=User",
         f"sid={SID}",
     )  # fmt: skip
+    assert {each.partition("=")[0] for each in certificate_facts(certificate)} <= set(CERTIFICATE_KEYS)
 
 
 def test_a_certificate_of_intune(authority: Authority) -> None:

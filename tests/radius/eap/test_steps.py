@@ -8,7 +8,7 @@ from OpenSSL import SSL
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import EAP_MESSAGE, USER_NAME, USER_PASSWORD
 from sallyport.radius.eap import packet as eap
-from sallyport.radius.eap.conversation import MAX_NAME, Conversation
+from sallyport.radius.eap.conversation import MAX_NAME, Conversation, failed
 from sallyport.radius.eap.methods import UNCHECKED, Terms, offers
 from sallyport.radius.eap.model import Check, Done, Failed, Failure, MsChap, Next, Passed, Password, Step, Verdict
 from sallyport.radius.eap.packet import EXTENSIONS, NAMED_OUTSIDE, REQUEST, RESPONSE, Framing, Packet
@@ -171,6 +171,13 @@ def test_the_longest_identity(size: int) -> None:
         ended = conversation.receive(response)
         assert isinstance(ended, Done)
         assert (ended.success, ended.reason) == (False, "an identity of 254 octets")
+
+
+def test_a_response_inside_a_tunnel_without_a_request() -> None:
+    """The reason of an inner conversation is kept. Any other end of it has a reason too."""
+    refused = Done(False, b"", USER, "gtc", reason="wrong password", failure=Failure.REFUSED)
+    assert failed(refused) == Failed("wrong password", Failure.REFUSED)
+    assert failed(Done(False, b"", USER, "gtc")) == Failed("a response without a request inside the tunnel")
 
 
 def test_an_answer_before_any_request() -> None:
