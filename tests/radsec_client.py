@@ -79,12 +79,12 @@ async def connected(
 
     Raise BrokenResourceError if the handshake fails.
     """
-    sock = trio.socket.socket()
-    await sock.bind((source, 0))
-    await sock.connect(("127.0.0.1", port))
-    stream = trio.SSLStream(trio.SocketStream(sock), context, server_hostname=host, https_compatible=True)
-    try:
-        await stream.do_handshake()
-        yield RadSecClient(stream)
-    finally:
-        await trio.aclose_forcefully(stream)
+    with trio.socket.socket() as sock:
+        await sock.bind((source, 0))
+        await sock.connect(("127.0.0.1", port))
+        stream = trio.SSLStream(trio.SocketStream(sock), context, server_hostname=host, https_compatible=True)
+        try:
+            await stream.do_handshake()
+            yield RadSecClient(stream)
+        finally:
+            await trio.aclose_forcefully(stream)

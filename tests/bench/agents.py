@@ -97,8 +97,8 @@ async def enrol(port: int, tenant: Tenant, count: int) -> Fleet:
             headers = {"X-Authorization": str(made["apiKey"])}
             await _post(http, "/api/v1/agent/exchangeKey", body, headers)
             fleet.agents.append(Agent(instance, own))
-            if number % 100 == 0:
-                tell(f"{number} of {count} agents are enrolled")
+            if len(fleet.agents) % 100 == 0 or len(fleet.agents) == count:
+                tell(f"{len(fleet.agents)} of {count} agents are enrolled")
     return fleet
 
 

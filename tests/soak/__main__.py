@@ -17,13 +17,13 @@ import click
 
 from sallyport.cli.benchmark.machine import describe
 from tests.bench.radload import compile_radload
+from tests.soak.disk import DISK_MIB
 from tests.soak.programs import compile_shim, compiled
 from tests.soak.report import table
 from tests.soak.runner import Plan, Tools, run
 
 DISK: Final = "SOAK_DISK"
 """The environment variable of the inner process: the root of the small disk."""
-DISK_MIB: Final = 768
 
 
 @click.command()

@@ -18,6 +18,8 @@ RECOVERY_S: Final = 10.0
 """Within this time after a fault that disturbs all, requests may still fail."""
 CIRCUIT_S: Final = 60.0
 """For this time after a fault, the service may not ask a provider or a directory that has failed."""
+CIRCUIT: Final = "circuit open"
+"""The end of the reason of a Reject because a provider is not asked."""
 HELD_S: Final = 2.5
 """For this time after an Accept, no further request of the same login prompts. The service holds it for three seconds
 of the database's clock."""
@@ -25,18 +27,24 @@ MAX_S: Final = 0.25
 """The longest delay of another tenant, on a machine as fast as that of the limit."""
 READY_S: Final = 2.0
 """Within this time, /readyz answers 503 if the store accepts no write."""
+LATE_S: Final = 0.3
+"""If a commit takes so long on the machine itself, /readyz may answer 503 within the next seconds."""
 STORE: Final = ("database", "link")
 """The places whose faults can lose the result of a commit."""
 SHOWN: Final = 5
 OFTEN: Final = 4
 """A kind of fault that came so often in an installation must have had an effect."""
-MORE_FILES, MORE_DESCRIPTORS, MORE_THREADS, MORE_MIB = 24, 40, 24, 48.0
+MORE_FILES, MORE_DESCRIPTORS, MORE_THREADS, MORE_MIB = 24, 40, 24, 64.0
+MAX_STATIONS: Final = 131_072
+"""The number of stations that a service keeps in memory (`sightings.MAX_STATIONS`)."""
+STATION_KIB: Final = 1.0
+"""The memory of a station, with its names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A stored login or accounting record. key: the station, or the session and status. node: the number of the node;
-    0 for accounting. would: what enforcing would have decided, in monitor mode."""
+    0 for accounting. would: what enforcing would have decided, in monitor mode. reason: of the decision."""
 
     key: str
     decision: str
@@ -44,6 +52,7 @@ class Row:
     domain: str = "default"
     node: int = 0
     would: str = field(default="", compare=False)
+    reason: str = field(default="", compare=False)
 
 
 # --- 1: every answer is stored -------------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ def _is_over(login: Login, before: float, after: float, timeout_s: float) -> boo
 def _forgets(fault: str, is_shared: bool) -> bool:
     """Return whether a fault lets the service forget prompts. A node with a new master key and a node without it do not
     join each other's prompts."""
-    return fault == "keys" or (not is_shared and fault in {"kill", "restart", "start"})
+    return fault == "keys" or (not is_shared and fault in {"kill", "storm", "restart", "start"})
 
 
 # --- 3 and 5: decisions --------------------------------------------------------------------------------------------
@@ -215,14 +224,20 @@ def permitted(logins: Sequence[Login]) -> list[str]:
     ]
 
 
-def admitted(history: History) -> list[str]:
+def admitted(history: History, rows: Iterable[Row] = ()) -> list[str]:
     """A user that nothing forbids is not rejected, whatever fails. A push, a directory and an EAP conversation depend
-    on their `fragile` places."""
+    on their `fragile` places. A provider and a directory that have failed are not asked for a while."""
+    unasked = {row.key for row in rows if row.reason.endswith(CIRCUIT)}
     return [
         f"{each}: Reject"
         for each in history.logins
         if each.expected and each.code == ACCESS_REJECT
-        if not history.has_fault(each.began, each.ended, each.fragile, CIRCUIT_S)
+        if not history.has_fault(
+            each.began,
+            each.ended,
+            each.fragile,
+            CIRCUIT_S if each.kind == "ldap" or each.station in unasked else RECOVERY_S,
+        )
     ]
 
 
@@ -252,11 +267,13 @@ def _is_internal(failure: Failure) -> bool:
 
 
 def ready(history: History) -> list[str]:
-    """/readyz answers 200 unless a fault disturbs all tenants of the node, and 503 while its store accepts no write."""
+    """/readyz answers 200 unless a fault disturbs all tenants of the node, and 503 while its store accepts no write. A
+    commit that is late on the machine itself is not the service's."""
     wrong = [
         f"/readyz of node {each.node}: {each.status or 'no answer'}"
         for each in history.readiness
         if each.status != 200 and not history.is_disturbed(each.at, each.ended, {each.node}, RECOVERY_S)
+        if history.lateness_s(each.at - READY_S, each.ended) < LATE_S
     ]
     missed = []
     for span in history.spans:
@@ -273,29 +290,32 @@ def informed(history: History) -> list[str]:
     return [f"{history.outdated_agents} agents have no new state"] if history.outdated_agents else []
 
 
-def undelayed(answers: Sequence[Answer]) -> list[str]:
+def undelayed(history: History, answers: Sequence[Answer]) -> list[str]:
     """No tenant delays another by more than 250 ms. The time for which the service waited for a processor is that of
-    the machine."""
-    return _cut(
-        [
-            f"{each.kind}: {each.delay_s:.3f} s, in which the service worked {each.worked_s:.3f} s and waited "
-            f"{each.waited_s:.3f} s for a processor, on a machine that was {each.slowness:.1f} times slower"
-            for each in answers
-            if each.delay_s - each.waited_s > MAX_S * each.slowness
-        ]
-    )
+    the machine, and so is the delay of the control at the same moments."""
+    late = []
+    for each in answers:
+        own_s = history.lateness_s(each.began, each.began + each.delay_s)
+        if each.delay_s - each.waited_s - own_s > MAX_S * each.slowness:
+            late.append(
+                f"{each.kind}: {each.delay_s:.3f} s, in which the service worked {each.worked_s:.3f} s and waited "
+                f"{each.waited_s:.3f} s for a processor, on a machine that was {each.slowness:.1f} times slower, and "
+                f"{own_s:.3f} s late"
+            )
+    return _cut(late)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """What a service takes at the end of a round. process: its id, which changes with each start. files: in its data
-    directory."""
+    directory. stations: the number of new stations in the round."""
 
     process: int
     memory_mib: float
     descriptors: int
     threads: int
     files: int
+    stations: int = 0
 
 
 def lives(sizes: Sequence[Size]) -> list[list[Size]]:
@@ -307,14 +327,16 @@ def lives(sizes: Sequence[Size]) -> list[list[Size]]:
 
 
 def bounded(sizes: Sequence[Size]) -> list[str]:
-    """A service that runs on takes no more memory, descriptors, threads and files. sizes: of one node, in order."""
+    """A service that runs on takes no more memory, descriptors, threads and files. Its memory may grow by the new
+    stations, up to its limit of stations. sizes: of one node, in order."""
     findings = []
     for first, *others in lives(sizes):
+        stations = min(sum(each.stations for each in others), MAX_STATIONS)
         for name, more in (
             ("descriptors", MORE_DESCRIPTORS),
             ("threads", MORE_THREADS),
             ("files", MORE_FILES),
-            ("memory_mib", MORE_MIB),
+            ("memory_mib", MORE_MIB + stations * STATION_KIB / 1024),
         ):
             before, after = getattr(first, name), getattr(others[-1], name)
             if after > before + more:

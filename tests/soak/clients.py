@@ -78,7 +78,7 @@ def push(number: int, turn: Turn) -> None:
         for place in range(first, first + PUSHED // PUSHERS):  # each user once, so that prompts are those of a login
             if turn.over.is_set():
                 return
-            user = f"push{(place * PUSHERS + number) % PUSHED}"
+            user = f"push{(place * PUSHERS + number) % PUSHED + turn.round.number % 2 * PUSHED}"
             answer, after_s = random.choice(("approved", "approved", "approved", "denied", "waiting")), 0.0
             login = Login("push", user, turn.station(), approval=answer, fragile=FRAGILE["push"])
             if answer == "approved":

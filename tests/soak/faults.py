@@ -82,6 +82,24 @@ class Kill(Fault):
         self.site.revive(self.number)
 
 
+class Storm(SharedFault):
+    """Nodes are killed again and again: at a random moment of their start, or shortly after they are ready."""
+
+    name, place, longest_s, disturbs_all = "storm", "process", 6.0, True
+
+    def start(self) -> None:
+        numbers = range(len(self.site.nodes))
+        for _ in range(self.random.randrange(4, 9)):
+            is_ready = self.random.random() < 0.6
+            self.effect += self.site.kill_soon(
+                self.random.choice(numbers), self.random.uniform(0.02, 0.6), is_ready=is_ready
+            )
+
+    def stop(self) -> None:
+        for number in range(len(self.site.nodes)):
+            self.site.revive(number)
+
+
 class Loss(Kill):
     """A node of several is lost for a while, so that the others take over its prompts and its lease."""
 

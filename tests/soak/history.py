@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCOUNTING_RESPONSE
+from tests.soak.control import Sample
 from tests.torture.load import VERDICTS
 
 DECISIONS: Final = {**VERDICTS, ACCOUNTING_RESPONSE: "stored"}
@@ -139,9 +140,10 @@ class Span:
 
 @dataclass
 class History:
-    """The history of a round. errors: what the campaign itself has noticed. forged: the number of answers that fit no
-    request of their socket. outdated_agents: the number of agents without the
-    last state at the end. stalled_s: the longest time for which the machine gave the campaign no processor."""
+    """The history of a round. spans: also the faults of the rounds before, as long as they may matter. errors: what the
+    campaign itself has noticed. forged: the number of answers that fit no request of their socket. outdated_agents: the
+    number of agents without the last state at the end. states: the number of states that agents have received.
+    controls: the delays of the machine itself (`control`)."""
 
     logins: list[Login] = field(default_factory=list)
     bulks: list[Bulk] = field(default_factory=list)
@@ -152,7 +154,8 @@ class History:
     requests: int = 0
     forged: int = 0
     outdated_agents: int = 0
-    stalled_s: float = 0.0
+    states: int = 0
+    controls: list[Sample] = field(default_factory=list)
     _changing: Lock = field(default_factory=Lock)
 
     def add(self, entry: Login | Bulk | Failure | Readiness | Span) -> None:
@@ -169,6 +172,15 @@ class History:
         with self._changing:
             self.requests += requests
             self.forged += forged
+
+    @property
+    def stalled_s(self) -> float:
+        """The longest time for which the machine gave the control no processor."""
+        return max((stalled for _, _, stalled in self.controls), default=0.0)
+
+    def lateness_s(self, began: float, ended: float) -> float:
+        """Return the longest delay of the control in a time."""
+        return max((delay for at, delay, _ in self.controls if at < ended and at + delay > began), default=0.0)
 
     def during(self, began: float, ended: float, grace_s: float = 0.0) -> Iterator[Span]:
         """Yield the faults of a time, and those that ended less than `grace_s` before it."""

@@ -25,6 +25,7 @@ from tests.soak.faults import (
     Restart,
     SharedFault,
     SlowDirectory,
+    Storm,
 )
 from tests.soak.programs import Shim
 from tests.soak.site import Site
@@ -126,7 +127,7 @@ class Partition(Fault):
 
 
 FAULTS: Final[tuple[type[Fault], ...]] = (
-    *(Kill, Kill, Kill, Kill, Kill, Kill, Loss, Restart, Pause, KeyRotation),
+    *(Kill, Kill, Storm, Storm, Storm, Storm, Storm, Loss, Restart, Pause, KeyRotation),
     *(FullDisk, FailingDisk, FailingDisk, ClockStep),
     *(Datagrams, DeadProvider, BadProvider, DeadDirectory, SlowDirectory, KilledDirectory),
     *(CertificateRotation, MasterKeyRotation, Backup, Reload, Removal),

@@ -14,7 +14,7 @@ class Figures:
     how often each kind of client got each decision. delays: of the untouched tenant, in seconds. starved: the number of
     rounds whose times were not judged, because the machine was busy otherwise. judged: the number of calm rounds that
     were compared with an earlier one of the same process. restored: the number of logins that were found in restored
-    backups."""
+    backups. states: the number of states that agents have received."""
 
     faults: Counter[str] = field(default_factory=Counter)
     effects: Counter[str] = field(default_factory=Counter)
@@ -22,6 +22,7 @@ class Figures:
     datagrams: int = 0
     disturbed_datagrams: int = 0
     requests: int = 0
+    states: int = 0
     rounds: int = 0
     delays: list[float] = field(default_factory=list)
     late: int = 0
@@ -33,7 +34,7 @@ class Figures:
     @property
     def kills(self) -> int:
         """The number of times that running nodes and databases were killed."""
-        return sum(self.effects[name] for name in ("kill", "loss", "database-kill", "promotion"))
+        return sum(self.effects[name] for name in ("kill", "storm", "loss", "database-kill", "promotion"))
 
     @property
     def records(self) -> int:
@@ -65,6 +66,7 @@ def table(figures: Figures, seconds: float, seed: int, engine: str) -> str:
         ("logins answered", f"{figures.logins:,}"),
         ("accounting records", f"{figures.records:,}"),
         ("requests of API and console", f"{figures.requests:,}"),
+        ("states that agents received", f"{figures.states:,}"),
         ("logins found in restored backups", f"{figures.restored:,}"),
         ("calm rounds compared with an earlier one of their process", f"{figures.judged:,}"),
         ("untouched tenant", f"{len(delays):,} answers, p99 {p99}, {figures.late:,} over the limit"),

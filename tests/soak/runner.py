@@ -1,5 +1,6 @@
 """A campaign: installations one after the other, each with its rounds, until the time is over."""
 
+import math
 import os
 import shutil
 import time
@@ -12,12 +13,14 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Thread
 from typing import Final
 
 from tests.soak import checks
 from tests.soak.bulk import run_bulk
 from tests.soak.clients import CLIENTS
+from tests.soak.control import Control
+from tests.soak.disk import MountedDisk
 from tests.soak.history import History, Span
 from tests.soak.judging import check, check_installation, sample
 from tests.soak.nas import Turn
@@ -25,7 +28,6 @@ from tests.soak.outages import FAULTS, kinds, settle
 from tests.soak.report import Figures
 from tests.soak.schedule import ROUND_S, ROUNDS, Round, Step, rounds
 from tests.soak.site import PASSWORD, QUIET, SECRET, Site, running_site
-from tests.torture.disk import SmallDisk
 from tests.torture.probe import Probe
 
 START_S: Final = 60.0
@@ -66,7 +68,7 @@ def run(plan: Plan, tools: Tools, say: Callable[[str], None]) -> Figures:
         place = tools.directory / f"installation-{number}"
         place.mkdir()
         place.chmod(0o755)  # the user of PostgreSQL goes through it
-        disk = SmallDisk(os.getpid(), tools.disk)
+        disk = MountedDisk(os.getpid(), tools.disk)
         with running_site(place, disk, tools.relay, plan.seed + number, engine=plan.engine) as site:
             _run_installation(plan, tools, site, number, figures, say)
         figures.datagrams += site.passed.received
@@ -109,19 +111,20 @@ def _run_installation(
 
 def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: float) -> list[str]:
     """Run a round, and return its findings."""
-    site.history = History()
+    site.history = History(spans=[*site.history.during(time.monotonic(), math.inf, checks.CIRCUIT_S)])
     directory = tools.directory / "round"
     directory.mkdir()
     turn, errors, began = Turn(site, plan, directory), list[str](), time.monotonic()
     written = [len(node.log()) for node in site.nodes]
     clients = _clients(turn, tools, seconds, errors)
     faults = _faults(site, plan, began, figures, errors)
-    with _probed(site, plan) as probe, _Pulse(site.history):
+    with _probed(site, plan) as probe, Control(site.database.url if site.database else None) as control:
         _run_all(faults, clients, turn, began + seconds)
         errors += _settled(site, began)
         turn.over.set()
         for thread in clients:
             thread.join()
+    site.history.controls = control.samples
     shutil.rmtree(directory)
     errors += site.history.errors
     if not all(node.is_running for node in site.nodes):
@@ -143,30 +146,6 @@ def _faults(site: Site, plan: Round, began: float, figures: Figures, errors: lis
     for step in plan.steps:
         places[BY_NAME[step.fault].place].append(step)
     return [_thread(errors, place, partial(_break, site, steps, began, figures)) for place, steps in places.items()]
-
-
-class _Pulse:
-    """Measures in a thread for how long the machine does not run the campaign, which has the priority of the
-    service."""
-
-    def __init__(self, history: History) -> None:
-        self._history = history
-        self._over = Event()
-        self._thread = Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_error: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        last = time.monotonic()
-        while not self._over.wait(0.1):
-            now = time.monotonic()
-            self._history.stalled_s = max(self._history.stalled_s, now - last)
-            last = now
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 ROUND_S: Final = 15.0
 ROUNDS: Final = 20
-"""Number of rounds of an installation: pairs of violent and of calm rounds take turns, and the last ones are calm."""
+"""Number of rounds of an installation: each fourth one is calm, and the last four are."""
 PAUSE_S: Final = 2.0
 """The longest pause between two faults at one place, if the place has no other."""
 
@@ -55,7 +55,7 @@ def rounds(
     random = Random(f"{seed}/{installation}")
     found = []
     for number in range(count):
-        is_calm = number % 4 >= 2 or number >= count * 0.7
+        is_calm = number % 4 == 3 or number >= count * 0.8
         usable = [kind for kind in kinds if not (is_calm and kind.disturbs_all)]
         steps: list[Step] = []
         for place in dict.fromkeys(kind.place for kind in usable):

@@ -1,13 +1,17 @@
 """The installation under test: one node on SQLite, or two on PostgreSQL, with a provider, a directory and a relay."""
 
 import errno
+import os
 import secrets
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from subprocess import TimeoutExpired
+from threading import Timer
 from typing import Final
 
 import trio
@@ -23,6 +27,7 @@ from tests.peers.slapd import BASE, SERVICE, SERVICE_PASSWORD, Slapd, slapd
 from tests.ports import free_port
 from tests.running_service import RunningService, ServiceError
 from tests.soak.checks import Size
+from tests.soak.control import prepare
 from tests.soak.database import Database, running_database
 from tests.soak.history import Failure, History
 from tests.soak.programs import Passed, Relay, Shim
@@ -34,7 +39,7 @@ PASSWORD: Final = "the password of the campaign"
 RIGHT, WRONG = 50, 50
 """Numbers of users of the load generator: user0 on have the password pass0 on; the others send wrong passwords."""
 PUSHED: Final = 80
-"""Number of users with a push."""
+"""Number of users with a push in a round. The next round has others: a user has at most four prompts a minute."""
 QUIET: Final = "127.0.0.2"
 SOURCES: Final = {
     "default": "127.0.0.1", "push": "127.0.0.5", "gate": "127.0.0.6", "ldap": "127.0.0.8", "monitor": "127.0.0.9",
@@ -130,6 +135,25 @@ class Site:
             return True
         return False
 
+    def kill_soon(self, number: int, after_s: float, *, is_ready: bool) -> bool:
+        """Start a node if it is stopped, and kill it. Return whether it ran. is_ready: whether the time counts from the
+        moment in which it is ready, and not from the begin of its start."""
+        node = self.nodes[number]
+        if is_ready or node.is_running:
+            if not self.revive(number):
+                return False
+            time.sleep(after_s)
+            was_running = self.is_alive(number)
+        else:
+            timer = Timer(after_s, partial(_kill, node))
+            timer.start()
+            self.revive(number)
+            timer.join()
+            was_running = True
+        self.stopped.add(number)
+        node.kill()
+        return was_running
+
     def restart(self, number: int) -> bool:
         """Stop and start a node as systemd does. Return whether it runs."""
         if self.is_alive(number):
@@ -169,7 +193,9 @@ class Site:
 
     def sizes(self) -> list[Size]:
         """Return what each node takes now."""
-        return [_size(node) for node in self.nodes]
+        bulks = [each for each in self.history.bulks if each.right != "stored"]
+        sent = [sum(each.sent for each in bulks if each.node == number) for number in range(len(self.nodes))]
+        return [_size(node, stations) for node, stations in zip(self.nodes, sent, strict=True)]
 
     def settle(self) -> None:
         """Wait until records that wait on the disks of nodes are in the database, and read that of the present primary
@@ -180,7 +206,12 @@ class Site:
             eventually(lambda: not any(map(is_spooling, self.nodes)))
 
 
-def _size(node: RunningService) -> Size:
+def _kill(node: RunningService) -> None:
+    with suppress(AssertionError, ProcessLookupError):  # its start has failed
+        os.kill(node.process_id, signal.SIGKILL)
+
+
+def _size(node: RunningService, stations: int) -> Size:
     process = Path(f"/proc/{node.process_id}")
     return Size(
         node.process_id,
@@ -188,6 +219,7 @@ def _size(node: RunningService) -> Size:
         sum(1 for _ in (process / "fd").iterdir()),
         sum(1 for _ in (process / "task").iterdir()),
         sum(1 for _ in node.data_dir.rglob("*")),
+        stations,
     )
 
 
@@ -224,6 +256,8 @@ def running_site(directory: Path, disk: SmallDisk, relay: Path, seed: int, *, en
         site = Site(nodes, shims, ports, disk, passing, hook, proxy, ldap, database)
         try:
             populate(site)
+            if database is not None:
+                prepare(database.url)
             yield site
         finally:
             site.passed = passing.close()
@@ -255,7 +289,7 @@ def populate(site: Site) -> None:
 
 def _ask_by_push(site: Site) -> None:
     node = site.nodes[0]
-    for number in range(PUSHED):
+    for number in range(2 * PUSHED):
         node.add_user(f"push{number}", PASSWORD, "push")
     fields = {"provider": "webhook", "timeoutSeconds": PROVIDER_TIMEOUT_S[site.is_shared], **site.hook.fields}
     node.run("/ad/SetMFAProvider", fields, domain="push")

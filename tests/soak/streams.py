@@ -94,6 +94,7 @@ def run_agents(turn: Turn) -> None:
 async def _run_agents(turn: Turn) -> None:
     random = turn.random("agents")
     agents = [(number, agent) for number, fleet in enumerate(turn.site.fleets) for agent in fleet.agents]
+    before = sum(agent.states for _, agent in agents)
     async with trio.open_nursery() as nursery:
         for number, agent in agents:
             agent.changed_at = None
@@ -107,6 +108,7 @@ async def _run_agents(turn: Turn) -> None:
             while any(agent.changed_at for _, agent in agents):
                 await trio.sleep(0.1)
         turn.site.history.outdated_agents = sum(agent.changed_at is not None for _, agent in agents)
+        turn.site.history.states = sum(agent.states for _, agent in agents) - before
         nursery.cancel_scope.cancel()
 
 

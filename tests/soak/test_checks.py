@@ -169,6 +169,16 @@ def test_an_accept_that_the_policy_forbade() -> None:
     assert checks.admitted(history(replace(ACCEPTED, expected=True), REFUSED)) == []
 
 
+def test_a_provider_that_is_not_asked() -> None:
+    """A push may be rejected for a minute after a fault of its provider, but only because the circuit is open."""
+    right = replace(REFUSED, expected=True, fragile=("provider",))
+    away = (Span("dead-provider", "provider", -25.0, -20.0, disturbs_all=False),)
+    unasked = replace(ROW, decision="reject", reason="provider unreachable, circuit open")
+    assert checks.admitted(history(right, spans=away), [unasked]) == []
+    assert checks.admitted(history(right, spans=away), [replace(unasked, reason="second factor denied")])
+    assert checks.admitted(history(right), [unasked])
+
+
 def test_monitor_mode() -> None:
     """Monitor mode records the decision of enforcing mode, and sends no prompt."""
     login = replace(ACCEPTED, kind="monitor", expected=True, prompts=[])
@@ -204,6 +214,8 @@ def test_a_readiness_that_is_wrong() -> None:
     assert checks.ready(History(readiness=[Readiness(0, 18.0, 19.0, 0)], spans=[blocked]))
     assert checks.ready(History(readiness=[there], spans=[blocked]))
     assert checks.ready(History(readiness=[replace(there, at=21.0)], spans=[blocked])) == []
+    assert checks.ready(History(readiness=[away], controls=[(23.0, 0.1, 0.0)]))
+    assert checks.ready(History(readiness=[away], controls=[(23.0, 0.7, 0.0)])) == []
 
 
 def test_an_agent_without_its_state() -> None:
@@ -213,12 +225,15 @@ def test_an_agent_without_its_state() -> None:
 
 
 def test_a_delay_of_another_tenant() -> None:
-    """A delay of more than 250 ms is a finding, unless the service waited for a processor or the machine is slow."""
-    late = Answer("login", 0.0, 0.4, 0.3)
-    assert checks.undelayed([replace(late, delay_s=0.2)]) == []
-    assert checks.undelayed([late])
-    assert checks.undelayed([replace(late, waited_s=0.2)]) == []
-    assert checks.undelayed([replace(late, slowness=2.0)]) == []
+    """A delay of more than 250 ms is a finding, unless the service waited for a processor, the machine is slow, or the
+    control was late at the same time."""
+    late = Answer("login", 0.0, 0.4, 0.3, began=20.0)
+    assert checks.undelayed(History(), [replace(late, delay_s=0.2)]) == []
+    assert checks.undelayed(History(), [late])
+    assert checks.undelayed(History(), [replace(late, waited_s=0.2)]) == []
+    assert checks.undelayed(History(), [replace(late, slowness=2.0)]) == []
+    assert checks.undelayed(History(controls=[(20.1, 0.2, 0.2)]), [late]) == []
+    assert checks.undelayed(History(controls=[(20.1, 0.1, 0.1), (20.5, 0.3, 0.3)]), [late])
 
 
 @pytest.mark.parametrize(("name", "value"), [("memory_mib", 200), ("descriptors", 100), ("threads", 50), ("files", 50)])
@@ -228,6 +243,14 @@ def test_a_service_that_grows(name: str, value: float) -> None:
     assert checks.bounded([SIZE, SIZE]) == []
     assert checks.bounded([SIZE, grown])
     assert checks.bounded([SIZE, replace(grown, process=8)]) == []
+
+
+def test_memory_for_stations() -> None:
+    """The memory may grow by what new stations take, but not beyond the limit of stations."""
+    grown = replace(SIZE, memory_mib=SIZE.memory_mib + 90)
+    assert checks.bounded([SIZE, grown])
+    assert checks.bounded([SIZE, replace(grown, stations=80_000)]) == []
+    assert checks.bounded([SIZE, replace(grown, memory_mib=300, stations=1_000_000)])
 
 
 # --- the campaign itself -------------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ class Answer:
 
     sent_at: the time in seconds since the epoch. worked_s: the processor time that the service used until the answer
     was read. waited_s: the time for which threads of the service meanwhile waited for a processor. slowness: how much
-    longer than WORK_S the fixed piece of work took, in the last SAMPLES measurements; at least 1.
+    longer than WORK_S the fixed piece of work took, in the last SAMPLES measurements; at least 1. began: the time in
+    seconds of the monotonic clock.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Answer:
     worked_s: float
     slowness: float = 1.0
     waited_s: float = 0.0
+    began: float = 0.0
 
 
 class Probe:
@@ -87,11 +89,13 @@ class _Waiting:
     sent_at: float
     work_s: float
     wait_s: float
+    began: float = 0.0
 
-    def answered(self, delay_s: float, work_s: float, wait_s: float = 0.0, slowness: float = 1.0) -> Answer:
+    def answered(self, delay_s: float, work_s: float, wait_s: float, slowness: float = 1.0) -> Answer:
         """Return the request with the delay of its answer, the processor time that the service used and waited for,
         and the slowness of the machine."""
-        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s, slowness, max(0.0, wait_s - self.wait_s))
+        waited_s = max(0.0, wait_s - self.wait_s)
+        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s, slowness, waited_s, self.began)
 
 
 def _run(pipe: Connection, port: int, process: int, secret: str, source: str, user: str, password: str) -> None:
@@ -130,8 +134,9 @@ class _Requests:
         status = encode_request(STATUS_SERVER, (login[1] + 128) & 0xFF, self._client.secret, b"")
         for kind, packet in (("login", login), ("status", status)):
             if (lost := self._waiting.get(packet[1])) is not None:
-                self.answers.append(lost.answered(LOST_S, 0))
-            self._waiting[packet[1]] = _Waiting(kind, packet, time.time(), self._work_s(), self._wait_s())
+                self.answers.append(lost.answered(LOST_S, self._work_s(), self._wait_s()))
+            used = self._work_s(), self._wait_s()
+            self._waiting[packet[1]] = _Waiting(kind, packet, time.time(), *used, time.monotonic())
             self._client.send(packet)
 
     def receive(self, *, until: float, all_of_them: bool = False) -> None:
@@ -158,7 +163,7 @@ class _Requests:
 
     def lost(self) -> list[Answer]:
         """Return the requests without an answer."""
-        return [each.answered(LOST_S, 0) for each in self._waiting.values()]
+        return [each.answered(LOST_S, self._work_s(), self._wait_s()) for each in self._waiting.values()]
 
     def _work_s(self) -> float:
         return time.clock_gettime(self._processor_clock)

@@ -243,6 +243,8 @@ class Writer(QueuedWriter):
         connection, left = self._connection, list[QueuedWrite]()
         try:
             tx = SqliteTx(connection, self._first)
+            if self._failing:  # a commit that failed may be complete in the log: overwrite it, even if no item writes
+                _probe(tx)
             current = self._current(items)
             if len(current) > 1:
                 left = self._each(tx, current, math.inf if current[0].submitted else BATCH_S)

@@ -1,5 +1,7 @@
 """Tests of the way from a datagram to its answer: dropped packets, duplicates, delays and limits."""
 
+import time
+
 import pytest
 import trio
 import trio.testing
@@ -16,13 +18,14 @@ from sallyport.areas.login.listen.pending import BEGIN_AT_ONCE
 from sallyport.areas.login.listen.senders import cause
 from sallyport.areas.login.login import Decision, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
+from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, SharedSecret, decode_reply
 from tests.areas import SECRET, Areas
-from tests.areas.login.listen.conftest import WINDOW_S, Wire
+from tests.areas.login.listen.conftest import NAS, WINDOW_S, Wire
 from tests.packets import access_request, accounting, attributes, chap, pap, status_server
 from tests.waiting import until
 
@@ -46,6 +49,18 @@ async def test_right_and_wrong_passwords(wire: Wire) -> None:
         ("ann", "accept", "chap"), ("ann", "reject", "pap"), ("ann", "accept", "pap"),
     ]  # fmt: skip
     assert wire.auth.in_flight == 0
+
+
+async def test_a_clock_that_is_set_back_changes_no_duration(wire: Wire) -> None:
+    """A login is decided after the clock was set back by an hour. Its latency is that of the monotonic clock, and its
+    duration in the metric is not below zero."""
+    at, began = wire.areas.clock() + 3600 * SECOND, time.monotonic()
+    wire.auth.receive([(pap("ann", "hello"), NAS, at, began)])
+    wire.areas.journal.flush()
+    await wire.take()
+    (event,) = await events(wire.areas)
+    assert 0 <= event.latency_us <= (time.monotonic() - began) * SECOND
+    assert wire.areas.sample("sallyport_radius_request_duration_seconds_sum", type="Access-Accept") == 0
 
 
 async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:

@@ -376,11 +376,12 @@ class Exchange:
             if found.challenge is not None:
                 code, attributes = ACCESS_CHALLENGE, found.challenge
         with_keys = attributes + found.keys if code == ACCESS_ACCEPT else attributes
-        request, client, _, at, _ = login.arrival
+        request, client, _, _, came = login.arrival
         login.reply = encode_reply(code, request, client.secret, with_keys)
         if not login.noted:
             self._note(login)
-        login.answer = Answer(decision, attributes, self._clock() - at)
+        # the clock of the day may have been set since the arrival
+        login.answer = Answer(decision, attributes, round((time.monotonic() - came) * SECOND))
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision
         if decision.outcome:
@@ -492,7 +493,8 @@ class Exchange:
         login = None
         if isinstance(entry, Login) and entry.domain is not None:
             login = LoginPlace(entry.domain.id, entry.arrival.at)
-        self._counts.answered(client.name, reply[0], (now - entry.arrival.at - entry.asked_us) / SECOND, login)
+        seconds = max(0, now - entry.arrival.at - entry.asked_us) / SECOND
+        self._counts.answered(client.name, reply[0], seconds, login)
 
     def _transmit(self, reply: bytes, source: Source) -> None:
         self._counts.responses[reply[0]].count += 1

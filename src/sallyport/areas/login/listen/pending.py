@@ -181,7 +181,7 @@ class PendingLogins:
             show_unproven(login)
         began = self._clock()
         decision = await self._second_step.ask(login)
-        login.asked_us = self._clock() - began
+        login.asked_us = max(0, self._clock() - began)
         login.waits = replace(login.waits, second_us=login.asked_us)
         if login.noted:
             if not is_check(login.arrival.request):
