@@ -97,7 +97,7 @@ def trust() -> ssl.SSLContext:
 
 @cache
 def new_database() -> bytes:
-    """Return the file of a new store. It is made once in a process, because its migrations take 60 ms."""
+    """Return the file of a new store. It is made once in a process, because its migrations take 0.1 s."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "s.db")
         SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0)).close()

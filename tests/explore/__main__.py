@@ -14,6 +14,7 @@ from tests.explore.world import Instance
 
 INSTANCES = {
     "embedded": Instance(nodes=1, packets=2, copies=1, code=EMBEDDED),
+    "embedded-denial": Instance(nodes=1, packets=2, copies=1, denials=1, code=EMBEDDED),
     "alone": Instance(nodes=1, packets=1, copies=1),
     "crossing": Instance(nodes=1, packets=2),
     "alone-errors": Instance(nodes=1, packets=1, copies=1, errors=1),

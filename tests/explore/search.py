@@ -7,7 +7,7 @@ same. A path continues until it reaches a known state, and leaves the other step
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -47,14 +47,15 @@ class Search:
 
     most: the maximum number of states, or 0 for no limit. seed: with a seed, the paths are continued in a random order,
     so that a limited number of states comes from all parts of the instance. With 0, the newest path is continued first.
+    begin: the names of the first steps of each path.
     """
 
-    def __init__(self, instance: Instance, *, most: int = 0, seed: int = 0) -> None:
+    def __init__(self, instance: Instance, *, most: int = 0, seed: int = 0, begin: Sequence[str] = ()) -> None:
         self._instance = instance
         self._most = most
         self._random = Random(seed) if seed else None
         self._numbers: dict[bytes, int] = {}
-        self._open: list[tuple[int, Path]] = [(-1, ())]
+        self._open: list[tuple[int, Path]] = [(-1, tuple(Step(each, FAIR) for each in begin))]
         self.found = Explored()
 
     def run(self, report: Callable[[int, int], None] = lambda *_: None) -> Explored:

@@ -8,7 +8,7 @@ from sallyport.areas.login.journal import _Batch
 from sallyport.areas.login.listen.exchange import Exchange
 from sallyport.areas.login.second import repo, service, session, shared
 from sallyport.areas.mfa.provider import Outcome
-from tests.explore.node import EMBEDDED, Code
+from tests.explore.node import CODE, EMBEDDED, Code
 from tests.explore.planted import with_error
 from tests.explore.search import Explored, Search
 from tests.explore.world import Instance
@@ -27,6 +27,7 @@ def explored(instance: Instance, most: int = 0, seed: int = 0) -> Explored:
     [
         pytest.param(Instance(nodes=1, packets=1, copies=1), id="retransmission"),
         pytest.param(Instance(nodes=1, packets=2, code=EMBEDDED), id="embedded"),
+        pytest.param(Instance(nodes=1, packets=1, denials=1, code=EMBEDDED), id="embedded with a denial"),
     ],
 )
 def test_one_node_keeps_every_promise(instance: Instance) -> None:
@@ -95,6 +96,12 @@ def test_two_nodes_keep_every_promise(instance: Instance) -> None:
             id="an answer after a denial counts",
         ),
         pytest.param(
+            Instance(nodes=1, packets=1, denials=1, code=EMBEDDED),
+            with_error(service, "if result.reason is Reason.NONE else None", "if False else None", is_shared=False),
+            "an Accept after a denial",
+            id="an approval in memory counts after a denial",
+        ),
+        pytest.param(
             Instance(nodes=1, packets=1, outcomes=(Outcome.DENIED,)),
             with_error(service, "Outcome.DENIED: Reason.DENIED,", "Outcome.DENIED: Reason.NONE,"),
             "an Accept that the user has not approved",
@@ -112,6 +119,25 @@ def test_a_planted_error_is_found(instance: Instance, code: Code, promise: str) 
     """Without a condition of a transaction, the promise that depends on it is broken."""
     found = explored(Instance(**{**vars(instance), "code": code}), most=2000)
     assert [text for text, _ in found.broken][:1] == [promise]
+
+
+ANSWERED_BY_B = (
+    "A0 packet", "A0 SharedCalls.claim 1", "A0 provider.start 1", "B0 copy 0", "B0 SharedCalls.claim 1",
+    "A0 answered 1", "user 0 denied", "A0 provider.poll 1", "A0 answered 1", "second", "B0 read 1",
+    "B0 _Batch.write 1", "B0 Exchange.committed 1",
+)  # fmt: skip
+"""The steps after which node B has answered a login that node A has left to it."""
+
+
+@pytest.mark.parametrize("forgets", [True, False], ids=["a node forgets what it has left", "as it is"])
+def test_a_late_retransmission_is_explored(forgets: bool) -> None:
+    """If a node does not remember which requests it has left to others, the explorer finds that a late retransmission
+    prompts the user. The search begins near the error, because a whole one takes minutes."""
+    wrong = with_error(service, "conversation.only_joins = self._was_left(login)", "conversation.only_joins = False")
+    instance = Instance(packets=1, copies=2, outcomes=(Outcome.DENIED,), code=wrong if forgets else CODE)
+    found = Search(instance, most=40, begin=ANSWERED_BY_B).run()
+    broken = ["a late retransmission has prompted the user"] if forgets else []
+    assert [text for text, _ in found.broken] == broken
 
 
 def test_the_steps_are_named_in_the_code_and_in_the_documentation() -> None:

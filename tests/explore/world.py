@@ -190,10 +190,17 @@ class World:
 
     @property
     def is_owed(self) -> bool:
-        """Whether the user has approved a prompt in time, a request waits for it or may still come, and no Accept was
-        stored."""
+        """Whether the user has approved a prompt in time, the request that gets the answer waits or may still come, and
+        no Accept was stored. An older request waits for a moment after a newer one has reached another node. If that
+        node is lost, only a further retransmission leads to the Accept."""
         approved = any(self.phone.answers.get(each) is Outcome.APPROVED for each in self.phone.open - self._denied)
-        may_come = self.waits or any(step.kind is SEND for step in self._device_steps())
+        waiters = self._database.rows("select waiter from prompts where consumed_by is null")
+        waits = (
+            self.waits
+            if not waiters
+            else any("pending" in each.answers.values() for each in self._alive if (each.name,) in waiters)
+        )
+        may_come = waits or any(step.kind is SEND for step in self._device_steps())
         return approved and not self._is_late and not self.accepts and bool(self._alive) and may_come
 
     @property
@@ -274,6 +281,7 @@ class World:
             self._clock.jump(shared.FOLLOW_S)
         elif who == "limit":
             self._is_late = True
+            self.phone.expired.update(self.phone.asked)
             self._clock.jump(TIMEOUT_S + 1)
         elif who == "user":
             number, _, outcome = what.partition(" ")
@@ -364,7 +372,7 @@ class World:
             [plain(each, now) for each in self._packets],
             [sorted(each) for each in self._seen.values()],
             [prompts, stored, self._left, sorted(self._answered), self._challenges, self._is_late, self.accepts],
-            [phone.asked, phone.answers, sorted(phone.open), sorted(phone.spent)],
+            [phone.asked, phone.answers, sorted(phone.open), sorted(phone.expired), sorted(phone.spent)],
             [self._is_over, self.is_crossing, sorted(self._denied)],
         ]
         text = re.sub(r'"expires_at": (\d+)', lambda found: f'"expires_at": {int(found[1]) > now}', repr(parts))

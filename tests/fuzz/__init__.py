@@ -7,6 +7,8 @@
     targets     one function for each parser; it raises an error if the parser breaks a promise
     inside      what a client sends inside the tunnel of TTLS or PEAP
     others      servers and DIDs of tenants, agents, and files
+    cloud       JSON answers of second factors, directories and identity providers
+    admins      forms, files of bypass stations, keys
     properties  properties of the tests as targets
     bodies      the bodies of all operations
     folders     a folder with one file, and a watch that finds any access outside of it

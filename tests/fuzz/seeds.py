@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from joserfc.jwk import ECKey, RSAKey
+
 from sallyport.agentwire.envelope import envelope
 from sallyport.agentwire.report import Action, Drift, DriftKind, Phase, Poll, Report, Rotation
 from sallyport.areas.did.crypto import documents, jws, vc
@@ -31,12 +33,13 @@ from tests.areas.migration.test_archives import tar, zipped
 from tests.areas.migration.test_others import CLEARPASS, ISE
 from tests.areas.shadow import test_logs
 from tests.areas.shadow.files import Packet, ias
-from tests.fuzz import bodies
+from tests.fuzz import bodies, cloud
 from tests.fuzz.inputs import joined
 from tests.fuzz.inside import CHALLENGE
 from tests.fuzz.others import BOUND, DID_WEB, VERIFIER
 from tests.fuzz.properties import PROPERTIES
 from tests.fuzz.targets import CLIENT, ISSUER, NONCE, NOW
+from tests.outgoing import costly_keys
 from tests.packets import access_request, attributes, chap, mschap2, pap
 from tests.radius.eap.conftest import USER, Site
 from tests.radius.eap.supplicant import Md5Side, MsChapSide, Side, Supplicant, TlsSide, in_peap, in_ttls_pap, silent
@@ -173,6 +176,22 @@ def _archives() -> Iterator[bytes]:
     yield zipped(files, links)
 
 
+def _stations() -> Iterator[str]:
+    yield 'station,name,vlan,role,tags,until,psk\n02-00-00-00-00-01,printer,7,guest,"a,""b c""",,secret psk\n'
+    station = {"station": "02:00:00:00:00:01", "name": "'=x", "tags": ["a"], "until": "2026-12-31"}
+    yield json.dumps([station, {**station, "vlan": 4095}])
+
+
+def _keys() -> Iterator[str]:
+    key = ECKey.generate_key("P-256")
+    yield key.as_pem(private=True).decode()
+    yield json.dumps(key.as_dict(private=True))
+    yield costly_keys.pem(costly_keys.RSA)
+    yield json.dumps(RSAKey.import_key(costly_keys.RSA).as_dict(private=True))
+    yield costly_keys.certificate(costly_keys.EC.public_key()) * 2
+    yield from costly_keys.ENCRYPTED.values()
+
+
 def _tokens() -> Iterator[str]:
     yield from (jws.sign({"a": 1}, issuer) for issuer in ISSUERS.values())
     yield json.dumps(_CLAIMS)
@@ -181,6 +200,7 @@ def _tokens() -> Iterator[str]:
 
 _SEEDS: dict[str, Callable[[], Iterator[bytes] | Iterator[str] | tuple[str, ...] | tuple[bytes, ...] | list[bytes]]] = {
     "packet": _packets,
+    "radsec": lambda: (b"".join(_packets()), access_request(attributes(USER_NAME=b"ann")) + b"\1\1\0\x13"),
     "eap": _eap,
     "tls": _tls,
     "http": lambda: _HEADS,
@@ -190,6 +210,10 @@ _SEEDS: dict[str, Callable[[], Iterator[bytes] | Iterator[str] | tuple[str, ...]
     "nps": _nps,
     "clients": lambda: _CLIENTS,
     "users": lambda: _USERS,
+    "bypass": _stations,
+    "pem": _keys,
+    "cloud": cloud.answers,
+    "forms": lambda: ("name=a+b&vlan=7&tags=x%0Dy&empty=", "a=%FF&a=2&%C3%A9=%E2%82%AC", "&".join(["x"] * 20)),
     "token": _tokens,
     "ldap": _ldap,
     "inner": _inner,

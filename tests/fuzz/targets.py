@@ -13,17 +13,24 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import trio
 from joserfc import jwt as signed
 from joserfc.jwk import ECKey
+from prometheus_client import CollectorRegistry
 
 from sallyport.areas.clients import freeradius
+from sallyport.areas.clients.client import ClientTable
 from sallyport.areas.did.crypto import jws
 from sallyport.areas.directory.entry import dn
 from sallyport.areas.directory.entry.ldif import EntryContent, LdifError, LdifParser
 from sallyport.areas.directory.reading import search
+from sallyport.areas.login.listen.radsec import RadSec, decode_proven
+from sallyport.areas.login.listen.radsec import _Connection as RadSecConnection
+from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.migration import freeradius_users, nps
 from sallyport.areas.migration.translation import Options, Translation
 from sallyport.base.errors import ClientsFileError, CredentialError, Invalid, PacketError
+from sallyport.metrics import RadiusMetrics
 from sallyport.outgoing.openid.id_token import TokenError, check_methods, check_time, identity, verified
 from sallyport.radius import packet as radius
 from sallyport.radius.attributes import PROXY_STATE, STATE, pull_attributes, push_attribute
@@ -33,7 +40,7 @@ from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Done
 from sallyport.radius.eap.packet import NAK, PEAP, RESPONSE, TLS, TTLS
 from sallyport.web.http1 import Malformed, Parser, common_head
-from tests.fuzz import inside, others
+from tests.fuzz import admins, cloud, inside, others
 from tests.fuzz.folders import only_file
 from tests.fuzz.inputs import as_text, pieces
 from tests.fuzz.properties import PROPERTIES
@@ -147,6 +154,36 @@ def tls(octets: bytes) -> None:
 def _response(conversation: Conversation, piece: bytes) -> bytes:
     """Return a response to the last request. The first octet of the piece is its type."""
     return eap.encode(eap.Packet(RESPONSE, conversation.identifier, piece[0] if piece else 0, piece[1:]))
+
+
+@cache
+def _radsec() -> RadSec:
+    metrics = RadiusMetrics(CollectorRegistry())
+    return RadSec(lambda: None, lambda: ClientTable(()), lambda: None, metrics, Senders())
+
+
+def radsec(octets: bytes) -> None:
+    """The octets of a RadSec connection are packets one after the other, until a malformed head closes the connection.
+    The size of the pieces in which they arrive makes no difference."""
+    whole, rest = trio.run(_framed, octets, max(len(octets), 1))
+    assert trio.run(_framed, octets, 5) == (whole, rest)
+    assert b"".join(whole) + rest == octets
+    for each in whole:
+        assert int.from_bytes(each[2:4]) == len(each)
+        with contextlib.suppress(PacketError):
+            assert decode_proven(each, SECRET).signed
+
+
+async def _framed(octets: bytes, step: int) -> tuple[list[bytes], bytes]:
+    """Return the packets in the octets of a connection, and the octets that are left."""
+    server, connection, found = _radsec(), RadSecConnection(("192.0.2.1", 2083, bytes(8))), list[bytes]()
+    for at in range(0, len(octets), step):
+        connection.pending += octets[at : at + step]
+        while (packet := server._pull(connection)) is not None:
+            found.append(packet)
+        if connection.scope.cancel_called:
+            return found, octets[sum(map(len, found)) :]
+    return found, bytes(connection.pending)
 
 
 # --- HTTP ---------------------------------------------------------------------------------------------------------
@@ -298,13 +335,14 @@ def body(octets: bytes) -> None:
 
 def _target(run: Callable[[bytes], None], most: int, packages: str) -> Target:
     """Return a target. packages: those of the service, or others, separated by spaces."""
-    ours = ("agent", "agentwire", "areas", "base", "outgoing", "radius", "web")
+    ours = ("agent", "agentwire", "areas", "base", "console", "outgoing", "radius", "shell", "web")
     names = packages.split()
     return Target(run, most, tuple(f"sallyport.{each}" if each.partition(".")[0] in ours else each for each in names))
 
 
 TARGETS: Final = {
     "packet": _target(packet, 4096, "radius"),
+    "radsec": _target(radsec, 8192, "radius areas.login.listen"),
     "eap": _target(eap_packet, 3000, "radius"),
     "tls": _target(tls, 3000, "radius"),
     "inner": _target(inside.inner, 3000, "radius"),
@@ -318,12 +356,16 @@ TARGETS: Final = {
     "users": _target(users_file, 4096, "areas.migration"),
     "archive": _target(others.archive, 8192, "areas.migration tarfile zipfile"),
     "tables": _target(others.tables, 4096, "areas.migration"),
+    "bypass": _target(admins.bypass, 4096, "areas.policy.bypass shell base"),
     "logs": _target(others.logs, 4096, "areas.shadow"),
     "token": _target(token, 4096, "outgoing.openid areas.did.crypto joserfc"),
+    "cloud": _target(cloud.cloud, 8192, "areas.mfa areas.directory outgoing"),
+    "pem": _target(admins.pem, 8192, "outgoing"),
     "schema": _target(others.schema, 4096, "areas.did jsonschema referencing"),
     "did": _target(others.did, 4096, "areas.did"),
     "definition": _target(others.definition, 4096, "areas.did"),
     "envelope": _target(others.envelope, 4096, "agentwire base.wire"),
+    "forms": _target(admins.forms, 8192, "console.guard web starlette urllib.parse"),
     "body": _target(body, 4096, "web base areas"),
     **{name: _target(run, 2048, packages) for name, (run, packages) in PROPERTIES.items()},
 }

@@ -9,7 +9,8 @@ file. A run has three stages, each in a process that is forked before anything o
                 runs. The record of a file is valid until that file or a source of the area changes.
     swapped     collects the tests once. For each mutant in a function, a forked child puts the mutated code into the
                 live function and runs the tests that run the statement, quick and specific tests first, until one
-                fails. A child costs no import.
+                fails. Before these, it runs the tests that have noticed the last mutants of the file. A child costs no
+                import. With PostgreSQL, it takes over the databases of earlier children (`databases`).
     imported    for mutants in code that runs at import, such as constants. A forked child imports the mutated file.
 
 The result is a file with one line for each mutant (`results`). An interrupted run continues there. `explained.txt` has

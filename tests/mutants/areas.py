@@ -79,7 +79,7 @@ AREAS = {
             "consumption",
             "areas/login/second/shared.py areas/login/second/repo.py",
             "nodes/test_prompts.py nodes/test_challenges.py nodes/test_eap.py nodes/test_guesses.py "
-            "nodes/test_prompt_rows.py",
+            "nodes/test_prompt_rows.py nodes/test_shared_calls.py",
             functions="claim is_same move return_here once consume _use holds keep send sent take_over _take_over "
             "answered give_up deny outcome _ROW _PENDING",
             sample=0,

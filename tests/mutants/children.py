@@ -8,16 +8,21 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-IDLE_S = 20.0
-"""How long a child may sleep without any processor time. On a busy machine a child does not sleep, but waits to run."""
-PROCESSOR_S = 10.0
+IDLE_S = 15.0
+"""How long a child may sleep during a test, beside ten times the usual duration of the test. On a busy machine a child
+does not sleep, but waits to run."""
+PROCESSOR_S = 2.0
 """Processor time of a test beside ten times what it usually takes."""
+RESTS_S = 1.0
+"""A child that has slept for this time makes room for another one."""
+MOST_RESTING = 6
+"""Maximum number of children that sleep beside those that work."""
 MEMORY = 8 << 30
 _PAUSE_S = 0.01
 _TRAVERSED = 0o711
@@ -49,12 +54,13 @@ class Job:
 
 
 def run_all(jobs: Iterable[Job], at_once: int) -> Iterator[tuple[object, End, list[str]]]:
-    """Run each job in a child. Yield its key, its end and its lines when it has ended."""
+    """Run each job in a child. Yield its key, its end and its lines when it has ended. A job is taken from the iterator
+    just before its child is forked. at_once: the number of children that work; a few more may sleep."""
     waiting, running = iter(jobs), list[_Child]()
-    with tempfile.TemporaryDirectory(prefix="mutants-", dir=_memory_disk()) as folder:
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=memory_disk()) as folder:
         Path(folder).chmod(_TRAVERSED)
         while True:
-            while len(running) < at_once and (job := next(waiting, None)) is not None:
+            while has_room(running, at_once) and (job := next(waiting, None)) is not None:
                 running.append(_Child(job, Path(folder)))
             if not running:
                 return
@@ -66,13 +72,19 @@ def run_all(jobs: Iterable[Job], at_once: int) -> Iterator[tuple[object, End, li
                     child.remove()
 
 
+def has_room(running: "Sequence[_Child]", at_once: int) -> bool:
+    """Return whether another child may start beside those that run. at_once: the number of children that work."""
+    working = sum(each.slept_s < RESTS_S for each in running)
+    return working < at_once and len(running) < at_once + MOST_RESTING
+
+
 def limit_processor(usual_s: float) -> None:
     """Let the next test of this process use ten times its usual processor time, and a little more."""
     most = int(time.process_time() + 10 * usual_s + PROCESSOR_S)
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
-def _memory_disk() -> str | None:
+def memory_disk() -> str | None:
     """Return a folder in memory, where tests with a store are quicker, if the system has one."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108  its directory has a random name
 
@@ -86,7 +98,8 @@ class _Child:
         self._folder.chmod(_TRAVERSED)
         self._said = self._folder / "said"
         self._said.touch()
-        self._worked_s, self._since = 0.0, time.monotonic()
+        self._told, self._worked_s, self._looked = 0, 0.0, time.monotonic()
+        self.slept_s = 0.0
         sys.stdout.flush()
         self._id = os.fork()
         if self._id == 0:
@@ -98,11 +111,14 @@ class _Child:
         if ended:
             code = os.waitstatus_to_exitcode(status)
             return End.STOPPED if code == -signal.SIGXCPU else End.FAILED if code else End.PASSED
-        now = time.monotonic()
+        now, told = time.monotonic(), self._said.stat().st_size
         worked_s, is_asleep = _activity(self._id)
-        if worked_s != self._worked_s or not is_asleep:
-            self._worked_s, self._since = worked_s, now
-        elif now - self._since > self.job.idle_s:
+        if told != self._told:  # the next test has begun
+            self.slept_s = 0.0
+        elif is_asleep and worked_s == self._worked_s:
+            self.slept_s += now - self._looked
+        self._told, self._worked_s, self._looked = told, worked_s, now
+        if self.slept_s > self.job.idle_s:
             os.kill(self._id, signal.SIGKILL)
             os.waitpid(self._id, 0)
             return End.STOPPED

@@ -188,12 +188,18 @@ def _described(path: str, number: int, fault: _Fault, seen: Counter[str]) -> Mut
         change += f" #{count}"
     outermost = next((at for at, node in enumerate(nodes) if isinstance(node, _FUNCTION)), None)
     # the import of a module evaluates decorators and the defaults of parameters
-    at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt)
+    at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt) or _is_of_returned_lambda(nodes)
     is_role = isinstance(fault.old, ast.Name)  # no other fault replaces a name
     statement = next(node for node in reversed(nodes) if isinstance(node, ast.stmt))
-    if isinstance(statement, _FUNCTION):
+    if isinstance(statement, _FUNCTION) and at_import:  # otherwise the outer function runs the decorators
         statement = next((node for node in statement.body if not _is_ignored(node, statement)), statement.body[0])
     return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), is_role, number)
+
+
+def _is_of_returned_lambda(nodes: tuple[ast.AST, ...]) -> bool:
+    """Return whether a fault is in a lambda that a function returns: the import may have called the function."""
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    return any(isinstance(value, ast.Lambda) and value in nodes for value in returned)
 
 
 def _change(fault: _Fault) -> str:
@@ -208,13 +214,20 @@ def _change(fault: _Fault) -> str:
     fault.put(fault.new)
     after = _text(fault.new if shown is fault.old else shown)
     fault.put(fault.old)
-    return f"{before} -> {after}"
+    begin = _begin_of_difference(before, after) if max(len(before), len(after)) > 2 * MAX_TEXT else 0
+    return f"{before[begin:][: 2 * MAX_TEXT]} -> {after[begin:][: 2 * MAX_TEXT]}"
+
+
+def _begin_of_difference(before: str, after: str) -> int:
+    """Return a position in both texts a few words before their difference."""
+    same = next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    return before.rfind(" ", 0, max(same - MAX_TEXT // 2, 0)) + 1
 
 
 def _text(node: ast.AST) -> str:
     """Return the code of a node in one line. Of a condition with a block, return the condition."""
     text = ast.unparse(node.test if isinstance(node, ast.If | ast.While) else node)
-    return " ".join(text.split())[: 2 * MAX_TEXT]
+    return " ".join(text.split())
 
 
 def _name(nodes: tuple[ast.AST, ...]) -> str:

@@ -15,11 +15,14 @@ import pytest
 
 from tests.mutants.areas import Area, digest
 from tests.mutants.children import End, Job, Say, run_all
+from tests.mutants.databases import share_server
 from tests.mutants.loading import RECORD, import_with, instrumented
 from tests.mutants.mutations import Source
 from tests.mutants.session import clear_caches, collect, passes
 
 Tell = Callable[[str], None]
+IDLE_S = 120.0
+"""How long a test may sleep while it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,14 @@ class Records:
 
 
 def record(area: Area, root: Path, records: Records, at_once: int, tell: Tell) -> None:
-    """Record the tests of the files without a valid record. The process must not have
-    imported the project."""
+    """Record the tests of the files without a valid record. Raises RuntimeError if they cannot be collected. The
+    process must not have imported the project."""
     missing = records.missing()
     if missing:
         recorder = _Recorder(area, root, records, at_once, tell)
-        collect(root, missing, recorder)
+        status = collect(root, missing, recorder)
+        if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise RuntimeError(f"pytest has ended with status {status}")
         for name in set(missing) - recorder.found:  # its tests are all of kinds that are not run
             records.add(name, [])
 
@@ -93,6 +98,7 @@ class _Recorder:
         self._tell = tell
         self._records = records
         self._at_once = at_once
+        self._has_postgres = area.has_postgres
         self._files = area.files(root)
         self._places: list[tuple[str, int]] = []
         self._ran: set[int] = set()
@@ -109,8 +115,10 @@ class _Recorder:
         return code
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if self._has_postgres:
+            share_server()
         files = {name: list(items) for name, items in groupby(session.items, key=_file)}
-        jobs = (Job(name, partial(self._run, items)) for name, items in files.items())
+        jobs = (Job(name, partial(self._run, items), IDLE_S) for name, items in files.items())
         for key, end, said in run_all(jobs, self._at_once):
             name = str(key)
             self.found.add(name)

@@ -1,7 +1,7 @@
 """The second and third stage: the tests of each mutant, with the fault in the live function or in the imported file."""
 
 import gc
-import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,12 +9,16 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from tests.mutants.children import IDLE_S, End, Job, Say, run_all
+from tests.mutants.children import IDLE_S, End, Job, Say, Work, run_all
+from tests.mutants.databases import Databases, share_server
 from tests.mutants.loading import import_with
 from tests.mutants.mutations import Mutant, Source
 from tests.mutants.recording import RanTest
 from tests.mutants.results import Outcome, Result
 from tests.mutants.session import clear_caches, collect, limit_processor, run_until_failure
+
+LATEST = 3
+"""The number of tests that have noticed the mutants before, and that run first."""
 
 Keep = Callable[[Result], None]
 Tests = Mapping[Mutant, Sequence[RanTest]]
@@ -35,19 +39,19 @@ class _Swapper:
     def __init__(
         self, sources: Mapping[str, Source], tests: Tests, keep: Keep, at_once: int, has_postgres: bool
     ) -> None:
-        self._has_postgres = has_postgres
+        self._databases = Databases() if has_postgres else None
         self._sources = sources
         self._tests = tests
         self._keep = keep
         self._at_once = at_once
+        self._killers: defaultdict[str, list[str]] = defaultdict(list)
+        """The tests that have noticed mutants of a file, the latest ones first."""
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         functions = _functions({str(source.file) for source in self._sources.values()})
-        if self._has_postgres:
-            from tests.peers import postgres  # here, because the runner imports nothing of the project
-
-            postgres.share()
+        if self._databases is not None:
+            share_server()
         gc.collect()
         gc.freeze()
         first = {those[0].nodeid: those[0] for those in self._tests.values()}
@@ -56,9 +60,12 @@ class _Swapper:
         _control(Job(None, work, _idle_s(list(first.values()))))
         for mutant, end, said in run_all(self._jobs(items, functions), self._at_once):
             assert isinstance(mutant, Mutant)
-            self._keep(_result(mutant, end, said))
-            if self._has_postgres:
-                postgres.drop_databases_of_ended()
+            result = _result(mutant, end, said)
+            if result.outcome is Outcome.KILLED:
+                self._killers[mutant.path].insert(0, result.by)
+            self._keep(result)
+            if self._databases is not None:
+                self._databases.take_back(mutant)
         return True
 
     def _jobs(
@@ -69,10 +76,18 @@ class _Swapper:
             codes = _changed(source.compiled(mutant), functions)
             if not codes or not all(_fits(code, function) for function, code in codes):
                 continue
-            own = [items[test.nodeid] for test in tests]
+            latest = self._killers[mutant.path][:LATEST]
+            own = [items[test.nodeid] for test in sorted(tests, key=lambda test: test.nodeid not in latest)]
             usual_s = {test.nodeid: test.processor_s for test in tests}
             work = partial(_run_swapped, codes, source.file, own, usual_s)
+            if self._databases is not None:
+                work = partial(_run_with, self._databases.lend(mutant), work)
             yield Job(mutant, work, _idle_s(tests))
+
+
+def _run_with(adopt: Callable[[], None], work: Work, say: Say) -> bool:
+    adopt()
+    return work(say)
 
 
 def _run_swapped(
@@ -152,15 +167,15 @@ class _UntilFailure:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         limit_processor(0)
         items = sorted(session.items, key=lambda item: self._order[item.nodeid])
-        if session.testsfailed or not run_until_failure(items, self._usual_s.__getitem__, self._say):
-            os._exit(1)
+        if not run_until_failure(items, self._usual_s.__getitem__, self._say):
+            session.testsfailed += 1
         return True
 
 
-def run_killers(root: Path, tests: Sequence[RanTest], tell: Say, at_once: int) -> None:
+def run_killers(root: Path, tests: Sequence[RanTest], tell: Say, at_once: int, *, has_postgres: bool) -> None:
     """Run each test that has noticed a mutant once without a fault. Raises RuntimeError if one of them fails, because
     its mutants may have survived. The process must not have imported the project."""
-    _collect(root, tests, _Killers(tests, tell, at_once))
+    _collect(root, tests, _Killers(tests, tell, at_once, has_postgres))
 
 
 def _collect(root: Path, tests: Iterable[RanTest], plugin: object) -> None:
@@ -173,12 +188,15 @@ def _collect(root: Path, tests: Iterable[RanTest], plugin: object) -> None:
 class _Killers:
     """A plugin that runs each test in a child of its own."""
 
-    def __init__(self, tests: Sequence[RanTest], tell: Say, at_once: int) -> None:
+    def __init__(self, tests: Sequence[RanTest], tell: Say, at_once: int, has_postgres: bool) -> None:
+        self._has_postgres = has_postgres
         self._tests = {test.nodeid: test for test in tests}
         self._tell = tell
         self._at_once = at_once
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if self._has_postgres:
+            share_server()
         jobs = (
             Job(
                 item.nodeid,
@@ -225,7 +243,7 @@ def _preload() -> None:
 
 
 def _idle_s(tests: Sequence[RanTest]) -> float:
-    return IDLE_S + max((test.seconds for test in tests), default=0.0)
+    return IDLE_S + 10 * max((test.seconds for test in tests), default=0.0)
 
 
 def _result(mutant: Mutant, end: End, said: Sequence[str]) -> Result:

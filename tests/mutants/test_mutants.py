@@ -4,13 +4,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import trio
 
-from tests.mutants.__main__ import mutants_of
+from tests.mutants.__main__ import mutants_of, sample
 from tests.mutants.areas import AREAS, Area
-from tests.mutants.children import End, Job, Say, run_all
+from tests.mutants.children import MOST_RESTING, RESTS_S, End, Job, Say, has_room, run_all
 from tests.mutants.loading import RECORD, instrumented
 from tests.mutants.mutations import Source
 from tests.mutants.results import Outcome, Result, Results, explained, named_test, report
@@ -120,6 +121,16 @@ def test_a_test_that_fails_without_a_fault(tmp_path: Path) -> None:
     assert "a stage has failed" in done.stderr
 
 
+def test_tests_that_cannot_be_collected(tmp_path: Path) -> None:
+    """A run whose tests cannot be imported fails. It does not report that no test runs the statements."""
+    (tmp_path / "sums.py").write_text(SOURCE)
+    (tmp_path / "test_sums.py").write_text("import missing_module\n")
+    done = run(tmp_path)
+    assert done.returncode == 1
+    assert "a stage has failed" in done.stderr
+    assert "no test" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "changes"),
     [
@@ -223,6 +234,13 @@ def test_faults_of_the_roles_of_an_operation(tmp_path: Path) -> None:
     ]
 
 
+def test_the_line_of_a_decorator_in_a_function(tmp_path: Path) -> None:
+    """The outer function runs the decorator, even in tests that never call the decorated function."""
+    text = "def f(o):\n    @o.post('/x', roles=READERS)\n    def g():\n        return 1\n"
+    (mutant, *_) = (each for each in source_of(tmp_path, text).mutants if each.is_role)
+    assert (mutant.line, mutant.at_import) == (3, False)
+
+
 def test_the_same_change_twice(tmp_path: Path) -> None:
     """The second one of two equal changes in a function has a number, so that each has a name of its own."""
     source = source_of(tmp_path, "def f(a):\n    g(a)\n    g(a)\n")
@@ -258,6 +276,32 @@ def test_the_ends_of_children() -> None:
     jobs = [Job("passes", lambda say: True), Job("fails", fails), Job("sleeps", sleeps, idle_s=0.1)]
     ends = {key: (end, said) for key, end, said in run_all(jobs, at_once=3)}
     assert ends == {"passes": (End.PASSED, []), "fails": (End.FAILED, ["test 1"]), "sleeps": (End.STOPPED, [])}
+
+
+def test_a_child_that_sleeps_makes_room() -> None:
+    """Beside one child that works, a few may sleep."""
+    works, sleeps = SimpleNamespace(slept_s=0), SimpleNamespace(slept_s=RESTS_S)
+    assert has_room([sleeps] * MOST_RESTING, 1)  # type: ignore[list-item]
+    assert not has_room([sleeps] * (MOST_RESTING + 1), 1)  # type: ignore[list-item]
+    assert not has_room([sleeps, works], 1)  # type: ignore[list-item]
+
+
+def test_a_long_change_shows_its_difference(tmp_path: Path) -> None:
+    """The text of a long statement begins a few words before the difference."""
+    conditions = " and ".join(f"column{number} = :value{number}" for number in range(20))
+    last = source_of(tmp_path, f"y = 'select a from b where {conditions}'\n").mutants[-1].change  # noqa: S608  no database
+    before, _, after = last.partition(" -> ")
+    assert "column19 = :value19" in before
+    assert after.endswith(" and true'")
+    assert len(last) < 400
+
+
+def test_a_sample_is_in_the_order_of_the_source(tmp_path: Path) -> None:
+    """The same seed gives the same mutants. Neighbours run one after the other."""
+    mutants = source_of(tmp_path, "def f(a):\n" + "    g(a)\n" * 20).mutants
+    chosen = sample(mutants, 7, 1)
+    assert chosen == sample(mutants, 7, 1) != sample(mutants, 7, 2)
+    assert [each.line for each in chosen] == sorted(each.line for each in chosen)
 
 
 def test_results_of_changed_files(tmp_path: Path) -> None:

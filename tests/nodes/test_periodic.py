@@ -101,12 +101,14 @@ async def fill(areas: Areas, at: int) -> None:
 async def test_a_paused_leader_deletes_nothing(pair: Pair) -> None:
     """Retention of a former leader changes nothing; that of the new one deletes."""
     await fill(pair.one, 1)
+    await pair.one.app.parts.settled.look()
     before = await left(pair.one)
     await pair.move_lease()
     for purge in (pair.one.app.events.retention.purge, pair.one.app.audit.retention.purge):
         with pytest.raises(LeaseLost):
             await purge()
     assert await left(pair.one) == before
+    await pair.two.app.parts.settled.look()
     await pair.two.app.events.retention.purge()
     await pair.two.app.audit.retention.purge()
     assert await left(pair.one) == (0, before[1] - 1)
@@ -117,6 +119,7 @@ async def test_a_leader_with_a_fast_clock_deletes_nothing_early(pair: Pair, cloc
     clock.now = now_us()
     await fill(pair.one, clock.now)
     before = await left(pair.one)
+    await pair.one.app.parts.settled.look()
     clock.pass_by(4000 * DAY_S)
     await pair.one.app.events.retention.purge()
     await pair.one.app.audit.retention.purge()

@@ -1,7 +1,9 @@
 """Rows of prompts: the logins that may join one, the login that may use its result, and that it is used once."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from sallyport.areas.login.second import repo
@@ -10,8 +12,9 @@ from sallyport.areas.login.second.repo import HELD_US, Limit, NoCodeLeft, NoProm
 from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.areas.mfa.provider import Outcome, Question
 from sallyport.base.clock import SECOND
+from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
-from tests.peers.postgres import needs_postgres
+from tests.peers.postgres import database_in, needs_postgres
 
 pytestmark = needs_postgres
 USER = "ann's key"
@@ -76,6 +79,97 @@ async def test_an_expired_prompt_is_not_joined(store: PostgresStore) -> None:
     assert await claim(store, new) is new
 
 
+async def test_a_repeated_step_finds_its_own_row(store: PostgresStore) -> None:
+    """A copy of the request that has inserted a row gets this row, even if the row has expired or was used: the code is
+    not checked again."""
+    await claim(store, replace(ROW, left_us=0))
+    for has_code in (False, True):
+        found = await claim(store, replace(ROW, waiter="two"), has_code=has_code)
+        assert found is not None and (found.id, found.left_us <= 0, found.key) == ("p", True, "login")
+    assert await store.write(lambda tx: repo.consume(tx, ROW, "two"))
+    for has_code in (False, True):
+        found = await claim(store, ROW, has_code=has_code)
+        assert found is not None and (found.id, found.is_consumed) == ("p", True)
+
+
+async def test_a_request_that_joins_locks_the_row(store: PostgresStore, tmp_path: Path) -> None:
+    """No other node can use the result before the transaction of the joining request has ended."""
+    await claim(store, ROW)
+
+    def join(tx: Tx) -> None:
+        repo.claim(tx, ROW, "")
+        with psycopg.connect(database_in(tmp_path)) as other, pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute("select 1 from prompts for update nowait")
+
+    await store.write(join)
+
+
+STATES = {
+    "new": replace(ROW, outcome=""),
+    "pending": ROW,
+    "next step": replace(ROW, step=1),
+    "approved": replace(ROW, outcome=Outcome.APPROVED),
+    "denied": replace(ROW, outcome=Outcome.DENIED),
+    "used": replace(ROW, outcome=Outcome.APPROVED),
+    "used early": ROW,
+    "expired": replace(ROW, left_us=-1),
+    "of another": replace(ROW, owner="two", waiter="two"),
+}
+"""Rows of prompts in all states, by their ids. All but one belong to the same user and node."""
+
+
+async def insert_states(store: PostgresStore) -> None:
+    """Insert a row for each state."""
+
+    def insert(tx: Tx) -> None:
+        for name, row in STATES.items():
+            repo._insert(tx, replace(row, id=name, key=name), "bob's key" if name == "of another" else USER)
+            if name.startswith("used"):
+                repo.consume(tx, replace(row, id=name), "one")
+
+    await store.write(insert)
+
+
+async def rows_of_states(store: PostgresStore) -> dict[str, Prompt]:
+    return {row.id: row for row in await store.read(lambda tx: repo.read(tx, [*STATES]))}
+
+
+async def test_a_denial_ends_the_prompts_of_a_user(store: PostgresStore) -> None:
+    """Pending prompts and unused approvals are denied. The node where an approval waits cannot use it. Used results,
+    other outcomes, expired prompts and those of another user stay as they are."""
+    await insert_states(store)
+    await store.write(lambda tx: repo.deny(tx, USER))
+    found = await rows_of_states(store)
+    denied = {name for name, row in found.items() if row.outcome == Outcome.NOT_ME}
+    assert denied == {"new", "pending", "next step", "approved"}
+    assert {name for name, row in found.items() if not row.owner} == denied
+    assert {name for name, row in found.items() if not row.waiter} == {"approved"}
+    assert all(found[name].outcome == row.outcome for name, row in STATES.items() if name not in denied)
+
+
+async def test_a_node_gives_up_its_prompts(store: PostgresStore) -> None:
+    """Another node may take over the prompts without an outcome. Those of other nodes stay as they are."""
+    await insert_states(store)
+    await store.write(lambda tx: repo.give_up(tx, "one"))
+    found = await rows_of_states(store)
+    assert {name for name, row in found.items() if not row.owner} == {"new", "pending", "next step", "expired"}
+
+
+async def test_which_prompt_is_taken_over(store: PostgresStore) -> None:
+    """A node becomes the owner of a pending prompt, unless its owner has changed meanwhile."""
+    await insert_states(store)
+    taken = set[str]()
+    for name, row in STATES.items():
+        seen = replace(row, id=name)
+        assert await store.write(lambda tx, seen=seen: repo.take_over(tx, replace(seen, owner="three"), "four")) is None  # type: ignore[misc]
+        found = await store.write(lambda tx, seen=seen: repo.take_over(tx, seen, "four"))  # type: ignore[misc]
+        if found is not None:
+            assert (found.id, found.owner) == (name, "four")
+            taken.add(name)
+        assert {id_ for id_, row in (await rows_of_states(store)).items() if row.owner == "four"} == taken
+    assert taken == {"new", "pending", "next step", "expired", "of another"}
+
+
 async def test_a_request_that_only_joins(store: PostgresStore) -> None:
     """Without a prompt of its login, it inserts none."""
     with pytest.raises(NoPrompt):
@@ -119,6 +213,7 @@ async def test_a_result_is_used_once(store: PostgresStore) -> None:
     async def use(node: str) -> tuple[bool, bool]:
         return await store.write(lambda tx: (repo.holds(tx, ROW, node), repo.consume(tx, ROW, node)))
 
+    await claim(store, replace(ROW, id="of another login", key="another", owner="two", waiter="two"))
     assert await use("two") == (False, False)
     moved = await store.write(lambda tx: repo.move(tx, ROW, "two"))
     assert moved is not None and moved.waiter == "two"
@@ -159,6 +254,9 @@ async def test_a_challenge_ends_by_the_clock_of_the_database(store: PostgresStor
     question = Question("p", 1, "corp", "ann", "", "", "", 0)
     session = Session(question, "", 1, 1, "", ChallengeKind.CODE, "", 1, 0, expires_at=0)
     assert await store.read(lambda tx: repo.sent(tx, "p")) is None
+    other = replace(session, question=replace(question, challenge_id="other"))
+    await store.write(lambda tx: repo.send(tx, other))
+    await store.write(lambda tx: tx.execute("update challenges set expires_at = now_us()"))
     await store.write(lambda tx: repo.send(tx, session))
     found = await store.read(lambda tx: repo.sent(tx, "p"))
     assert found is not None

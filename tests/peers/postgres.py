@@ -206,6 +206,8 @@ def close() -> None:
 _numbers = count(1)
 _used: list[str] = []
 """The databases with the schema that tests have got, the oldest first."""
+_left: list[str] = []
+"""Databases with the schema that processes have left that have ended."""
 
 
 def database_in(directory: Path, *, is_empty: bool = False) -> str:
@@ -233,8 +235,8 @@ def _with_schema() -> str:
     To empty the database of a test that has ended takes a tenth of the time of a new one.
     """
     initial = template()
-    for old in [name for name in _used[:-KEPT] if not _is_connected(name)]:
-        _used.remove(old)
+    for old in [name for name in [*_left, *_used[:-KEPT]] if not _is_connected(name)]:
+        (_left if old in _left else _used).remove(old)
         if initial.restore(old):
             _used.append(old)
             return old
@@ -342,12 +344,21 @@ def share() -> None:
     _administration.cache_clear()
 
 
-def drop_databases_of_ended() -> None:
-    """Drop the databases of forked processes that have ended."""
+def databases_of_ended() -> list[str]:
+    """Return the databases of forked processes that have ended, after the end of their connections."""
     with psycopg.connect(server().url(), autocommit=True) as connection:
-        for (name,) in connection.execute("select datname from pg_database where datname like 't%\\_%'").fetchall():
-            if not runs(int(name[1:].partition("_")[0])):
-                connection.execute(f"drop database {name} with (force)".encode())
+        found = connection.execute(
+            "select datname from pg_database where datname like 't%\\_%' order by oid"
+        ).fetchall()
+        names = [name for (name,) in found if not runs(int(name[1:].partition("_")[0]))]
+        sql = "select pg_terminate_backend(pid) from pg_stat_activity where datname = any(%s)"
+        connection.execute(sql, [names])
+    return names
+
+
+def adopt(names: Sequence[str]) -> None:
+    """Let this forked process use databases again that other processes have left."""
+    _left[:] = names
 
 
 def postgres_rows(url: str, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:

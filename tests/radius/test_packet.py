@@ -1,5 +1,6 @@
 """Tests of the codec with packets of the RFCs, with an independent implementation, and with any octets."""
 
+import hashlib
 import hmac
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ from pyrad.packet import AuthPacket
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import (
+    CHAP_PASSWORD,
     EAP_MESSAGE,
     MAX_ATTRIBUTES,
     MESSAGE_AUTHENTICATOR,
@@ -175,6 +177,7 @@ def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
         (bytes((1, 7, 0, 56)) + bytes(16) + 2 * (b"\x50\x12" + bytes(16)), "bad_message_authenticator"),
         (access_request(push_attribute(EAP_MESSAGE, b"x"), signed=False), "unsigned"),
         (access_request(push_attribute(EAP_MESSAGE, b"x") + push_attribute(USER_PASSWORD, bytes(16))), "malformed"),
+        (access_request(push_attribute(EAP_MESSAGE, b"x") + push_attribute(CHAP_PASSWORD, bytes(17))), "malformed"),
         (access_request(push_attribute(USER_NAME, b"ann")), "malformed"),
         (access_request(push_attribute(25, b"") * MAX_ATTRIBUTES), "malformed"),
     ],
@@ -298,6 +301,17 @@ def test_the_attributes_of_an_answer() -> None:
     reply = open_reply(datagram + b"junk", request.data, SECRET)
     assert (len(datagram), reply.data) == (4096, datagram)
     assert reply.without(frozenset({PROXY_STATE, MESSAGE_AUTHENTICATOR})) == body
+    assert (reply.values(PROXY_STATE), reply.values(USER_NAME)) == ([b"one"], [])
+
+
+def test_an_answer_has_4096_octets_at_most() -> None:
+    """A longer answer is refused, even if its authenticator is right."""
+    request = decode(access_request(), SECRET)
+    head = bytes((ACCESS_ACCEPT, request.identifier)) + (4097).to_bytes(2)
+    body = of_length(4097 - 20)
+    authenticator = hashlib.md5(head + request.authenticator + body + SECRET.octets).digest()
+    with pytest.raises(PacketError, match="4097"):
+        open_reply(head + authenticator + body, request.data, SECRET)
 
 
 def test_an_answer_past_the_limit_is_an_error() -> None:

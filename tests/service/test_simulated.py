@@ -51,6 +51,25 @@ async def test_a_clock_that_is_set_keeps_every_promise(tmp_path: Path, mock_cloc
             assert await service.count("answers") == 0
 
 
+async def test_a_clock_that_is_90_days_ahead_deletes_nothing(tmp_path: Path, mock_clock: MockClock) -> None:
+    """The clock of the day is 90 days ahead for two hours. Events and the audit trail are kept, and are deleted after
+    their days when the clock is right."""
+    days = {"event_days": 3, "audit_days": 3}
+    async with simulated(tmp_path, datetime(2026, 6, 1, 12, tzinfo=UTC), mock_clock, **days) as service:
+        assert await service.logs_in("ann")
+        trail = await service.count("audit_trail")
+        service.clock.pass_by(90 * DAY)
+        await service.pass_by(2 * HOUR, step_s=20 * MINUTE)
+        assert await service.logs_in("ann")
+        service.clock.pass_by(-90 * DAY)
+        await service.pass_by(2 * HOUR, step_s=20 * MINUTE)
+        assert await service.count("events") == 2
+        assert await service.count("audit_trail") >= trail > 0
+        await service.pass_by(4 * DAY, step_s=HOUR)
+        assert await service.count("events") == 1  # the one of the time ahead
+        assert await service.count("audit_trail") == 0
+
+
 @pytest.mark.parametrize(
     "first_night",
     [

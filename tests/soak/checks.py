@@ -32,7 +32,7 @@ LATE_S: Final = 0.3
 STORE: Final = ("database", "link")
 """The places whose faults can lose the result of a commit."""
 SHOWN: Final = 5
-OFTEN: Final = 4
+OFTEN: Final = 8
 """A kind of fault that came so often in an installation must have had an effect."""
 MORE_FILES, MORE_DESCRIPTORS, MORE_THREADS, MORE_MIB = 24, 40, 24, 64.0
 MAX_STATIONS: Final = 131_072
@@ -75,7 +75,8 @@ def stored(history: History, rows: Iterable[Row]) -> list[str]:
         packets = [packet for one in each for packet in one.packets if packet.sent]
         if each[0].kind != "eap" and not history.has_fault(each[0].began, each[-1].ended, STORE, RECOVERY_S):
             findings += [
-                f"{station}: {number} records of node {node}, {_decisions(packets, node)} requests"
+                f"{each[0]}: {number} records of node {node}, {_decisions(packets, node)} requests, sent "
+                f"{[(packet.sent, round(packet.last - packet.first, 2), len(packet.replies)) for packet in packets]}"
                 for node, number in Counter(row.node for row in found[station]).items()
                 if number > _decisions(packets, node)
             ]

@@ -216,10 +216,10 @@ def _logged(site: Site, written: Sequence[int]) -> list[str]:
     """Return a finding for each node that has logged an unexpected exception."""
     findings = []
     for node, before in zip(site.nodes, written, strict=True):
-        lines = [line for line in node.log()[before:].splitlines() if "Traceback" in line]
-        findings += (
-            [f"{node.directory.name} has logged {len(lines)} tracebacks: {lines[0][:200]} ... {lines[0][-1500:]}"]
-            if lines
-            else []
-        )
+        log = node.log()[before:]
+        number, at = log.count("Traceback"), log.find("Traceback")
+        if number:
+            findings.append(
+                f"{node.directory.name} has logged {number} tracebacks: {log[max(0, at - 500) : at + 4000]}"
+            )
     return findings

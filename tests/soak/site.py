@@ -50,6 +50,8 @@ PROXY_NAME: Final = "proxy.example.org"
 SERVER_NAME: Final = "radius.example.com"
 AGENTS: Final = 4
 """Number of endpoint agents of a node."""
+AGENT_DOMAINS: Final = ("agents0", "agents1")
+"""The domain of each node's agents."""
 PROVIDER_TIMEOUT_S: Final = {False: 5, True: 15}
 """The time limit of a prompt. On PostgreSQL it leaves another node the time to take over the prompt."""
 SETTINGS: Final = {
@@ -72,21 +74,11 @@ class Kept:
 
 
 @dataclass
-class Assigned:
-    """The users that are assigned to machines: one in the domain of each node's agents. machines: the instances that
-    have theirs. unknown: the instances of which this is unknown."""
-
-    domains: list[int] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
-    machines: set[int] = field(default_factory=set)
-    unknown: set[int] = field(default_factory=set)
-
-
-@dataclass
 class Site:
     """The installation. history: that of the present round. stopped: the nodes that a fault has ended. database:
     PostgreSQL, or None. passed: what the relay has passed, known at the end. backups: those that succeeded. fleets: the
-    endpoint agents of each node. lasting: the nodes of each present fault that disturbs all."""
+    endpoint agents of each node. machine_users: the id of the user of each agent's machine, by its instance. lasting:
+    the nodes of each present fault that disturbs all."""
 
     nodes: list[RunningService]
     shims: list[Shim]
@@ -102,7 +94,7 @@ class Site:
     passed: Passed = field(default_factory=Passed)
     backups: list[Kept] = field(default_factory=list)
     fleets: list[Fleet] = field(default_factory=list)
-    assigned: Assigned = field(default_factory=Assigned)
+    machine_users: dict[int, int] = field(default_factory=dict)
     lasting: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @property
@@ -321,12 +313,14 @@ def _use_certificates(site: Site) -> None:
     node = site.nodes[0]
     node.ok("cert", "issue", PROXY_NAME, "--org", "1", "--tenant", "1")
     node.add_client("proxy", "192.0.2.200", tlsName=PROXY_NAME)
-    for each, name in zip(site.nodes, ("agents0", "agents1"), strict=False):
+    for each, name in zip(site.nodes, AGENT_DOMAINS, strict=False):
         tenant = Tenant(1, node.add_domain(name), node.token)
         eventually(lambda each=each, name=name: name in each.domains())
         site.fleets.append(trio.run(enrol, each.ports.http, tenant, AGENTS))
-        site.assigned.domains.append(tenant.domain_id)
-        site.assigned.ids.append(node.add_user("ann", PASSWORD, name))
+        for number, agent in enumerate(site.fleets[-1].agents):
+            user_id = site.machine_users[agent.instance] = node.add_user(f"user{number}", PASSWORD, name)
+            body = {"instanceIds": [agent.instance], "userIds": [user_id], "action": "add"}
+            node.run("/api/v1/instances/assignUsersToMachines", body, domain=name)
 
 
 def client_certificate(site: Site) -> Path:

@@ -1,5 +1,6 @@
 """The clients of a round that keep connections open: a RadSec proxy, and endpoint agents."""
 
+import secrets
 import ssl
 import time
 from contextlib import suppress
@@ -7,7 +8,6 @@ from functools import partial
 from random import Random
 from typing import Final
 
-import httpx
 import trio
 
 from sallyport.base.errors import PacketError
@@ -19,13 +19,13 @@ from tests.packets import pap
 from tests.radsec_client import RADSEC, RadSecClient, client_context, connected
 from tests.soak.history import Login, Packet
 from tests.soak.nas import PATIENCE_S, Turn
-from tests.soak.site import PASSWORD, SERVER_NAME, client_certificate
+from tests.soak.site import AGENT_DOMAINS, PASSWORD, SERVER_NAME, client_certificate
 
 Lost = (OSError, EOFError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError, ssl.SSLError)
 """What a connection raises that a fault has ended."""
 ANSWER_S: Final = 5.0
 """A RadSec client without an answer for this time opens another connection."""
-PATH: Final = "/api/v1/instances/assignUsersToMachines"
+PATH: Final = "/api/v1/endpointUsers/updateEpmUserInfo"
 LATE_S: Final = 30.0
 """The time within which an agent has a new state, once all faults are over."""
 
@@ -119,21 +119,12 @@ async def _live(fleet: Fleet, agent: Agent) -> None:
 
 
 async def _change(turn: Turn, number: int, agent: Agent) -> None:
-    """Assign a user to a machine, or remove it. If the answer is lost, it is unknown whether the machine has a new
-    state, and the next change of this machine may change nothing."""
-    node, user = turn.site.nodes[number], turn.site.assigned
-    if agent.instance not in user.unknown:
-        agent.changed_at = time.monotonic()  # the agent may be quicker than the answer
-    action = "remove" if agent.instance in user.machines | user.unknown else "add"
-    body = {"domainId": user.domains[number], "instanceIds": [agent.instance], "userIds": [user.ids[number]]}
+    """Give the user of a machine another password. Each makes another state, also if an earlier change is made late. If
+    the answer is lost, it is unknown whether the machine has a new state."""
+    agent.changed_at = time.monotonic()  # the agent may be quicker than the answer
+    body = {"userId": turn.site.machine_users[agent.instance], "password": secrets.token_hex(8)}
+    change = partial(turn.site.nodes[number].run, PATH, body, domain=AGENT_DOMAINS[number])
     try:
-        send = partial(node.request, "POST", PATH, token=turn.site.nodes[0].token, json={**body, "action": action})
-        is_done = (await trio.to_thread.run_sync(send)).status_code == 200
-    except httpx.HTTPError:
-        is_done = False
-    if not is_done:
+        await trio.to_thread.run_sync(change)
+    except (OSError, AssertionError, ValueError):
         agent.changed_at = None
-        user.unknown.add(agent.instance)
-        return
-    user.unknown.discard(agent.instance)
-    user.machines.discard(agent.instance) if action == "remove" else user.machines.add(agent.instance)

@@ -151,6 +151,7 @@ def test_two_prompts_during_a_fault() -> None:
     assert prompted_twice(spans=(KILL,), is_shared=False) == []
     assert prompted_twice(spans=(replace(KILL, fault="pause"),), is_shared=False)
     assert prompted_twice(spans=(replace(KILL, fault="keys"),)) == []
+    assert prompted_twice(spans=(replace(KILL, fault="master-key"),))
     assert prompted_twice(spans=(replace(KILL, place="provider"),)) == []
 
 
@@ -259,8 +260,8 @@ def test_memory_for_stations() -> None:
 def test_a_campaign_without_an_effect() -> None:
     """A fault that came several times must have had an effect, and each kind of client got both decisions."""
     outcomes = {("push", "accept"): 3, ("push", "reject"): 1}
-    assert checks.effective({"kill": 5}, {"kill": 1}, outcomes, ["push"]) == []
+    assert checks.effective({"kill": 9}, {"kill": 1}, outcomes, ["push"]) == []
     assert checks.effective({"kill": 1}, {}, outcomes, ["push"]) == []
-    assert checks.effective({"kill": 5}, {}, outcomes, ["push"])
+    assert checks.effective({"kill": 9}, {}, outcomes, ["push"])
     assert checks.effective({}, {}, outcomes, ["push", "eap"])
     assert checks.effective({}, {}, {("push", "accept"): 3}, ["push"])

@@ -59,7 +59,7 @@ OTHER_ROWS = {
     "kept totals": {"audit_totals", "counters", "tenant_rows"},
     "of the installation": {
         "administrators", "certificate_files", "config_version", "issued_certificates", "limits", "organizations",
-        "outlet_places", "tenants",
+        "outlet_places", "settled_time", "tenants",
     },
     "some for each address and name that signs in, for two minutes": {"sign_in_attempts"},
 }  # fmt: skip

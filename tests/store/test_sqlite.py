@@ -13,11 +13,12 @@ import pytest
 import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
+from sqlite_utils import Database
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import NotFound, SchemaError, StoreError, TookTooLong
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers
+from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers, add_fold
 from sallyport.store.data_folder import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
@@ -96,6 +97,23 @@ insert into endpoint_users (domain_id, name, user_type, credential_type, privile
     updated_at, name_key) values (1, 'bob', 'Local', '', '', 'Local', 0, 0, 'bob'),
     (1, 'ann', 'Local', '', '', 'directory', 0, 0, 'ann');
 """
+
+
+def test_an_interrupted_first_start_continues(tmp_path: Path) -> None:
+    """A new table has the columns of later steps. If the first start ends before these steps, the next start applies
+    them, and the schema is that of an uninterrupted start.
+    """
+    path, new = tmp_path / "s.db", tmp_path / "new.db"
+    names = [each.name for each in ALL._migrations]
+    with closing(sqlite3.connect(path)) as connection:
+        add_fold(connection)
+        ALL.apply(Database(connection), stop_before=names[len(names) // 2])
+        connection.commit()
+    assert applied(path) != sorted(names)
+    opened(path).close()
+    opened(new).close()
+    assert applied(path) == sorted(names)
+    assert sorted(schema(path)) == sorted(schema(new))
 
 
 def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) -> None:

@@ -68,6 +68,21 @@ async def test_large_bodies_are_parsed_one_at_a_time_and_by_tenant_in_turn() -> 
     assert parsed == ["a", "s", "b", "x", "c"]
 
 
+async def test_a_large_body_waits_for_that_of_another_tenant() -> None:
+    """One slot is for all tenants."""
+    gate, begun = Gate(TwoTenants(), SampleOwners()), list[int]()
+
+    async def parse(tenant_id: int) -> None:
+        async with gate.large_bodies.slot(tenant_id):
+            begun.append(tenant_id)
+
+    async with trio.open_nursery() as nursery, gate.large_bodies.slot(7):
+        nursery.start_soon(parse, 8)
+        await wait_all_tasks_blocked()
+        assert begun == []
+    assert begun == [8]
+
+
 async def test_the_next_large_body_waits_as_long_as_the_last_one_took() -> None:
     """Between two bodies, the interpreter lock is free for logins."""
     times = list[float]()

@@ -17,6 +17,7 @@ from sallyport.certs.credentials import Certificates
 from sallyport.nodes.notices import Notices
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
+from sallyport.nodes.settled import SettledClock
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.mail import Mail
 from sallyport.radius.dictionary import Dictionary
@@ -42,8 +43,8 @@ class Parts:
     """The parts of the service that belong to no area.
 
     settings: the settings in force; a reload replaces them. mail: sends mail to people, if the settings name an SMTP
-    server. certificates: reads the certificates that the settings or `sallyport cert` have set up. link_base: a
-    function that returns the URL at which people reach the service.
+    server. certificates: reads the certificates that the settings or `sallyport cert` have set up. settled: the time by
+    which rows are deleted for their age. link_base: a function that returns the URL at which people reach the service.
     """
 
     settings: Settings
@@ -58,6 +59,7 @@ class Parts:
     mail: Mail
     certificates: Certificates
     clock: Clock
+    settled: SettledClock
     link_base: Callable[[], str]
 
     @property

@@ -87,7 +87,7 @@ class Duplicates:
         self._max_entries = max_entries
         self._turn_at = 0.0
         self._windows: dict[int, _Window] = {}
-        self._noted = 0  # requests of the current window, including requests that were forgotten
+        self._noted = 0  # entries in the current windows of all owners
         self._parked: dict[Key, Entry] = {}
 
     def note(
@@ -113,9 +113,10 @@ class Duplicates:
                 entry.again(now)
                 return entry, False
             entry.replaced = True
-        if self._noted >= self._max_entries:
-            self._make_room()
-        self._noted += 1
+        if key not in window.fresh:  # a NAS with few ports replaces its requests, which needs no room
+            if self._noted >= self._max_entries:
+                self._make_room()
+            self._noted += 1
         entry = window.fresh[key] = Entry(key, authenticator, now)
         entry.signed, entry.owner = signed, owner  # named arguments of a class cost a dictionary
         return entry, True
@@ -146,6 +147,8 @@ class Duplicates:
     def forget(self, entry: Entry) -> None:
         """Remove a request that gets no answer, so that its retransmission counts as a new request."""
         window = self._windows.get(entry.owner)
+        if window is not None and window.fresh.get(entry.key) is entry:
+            self._noted -= 1
         for entries in (self._parked,) if window is None else (window.fresh, window.stale, self._parked):
             if entries.get(entry.key) is entry:
                 del entries[entry.key]
@@ -162,4 +165,5 @@ class Duplicates:
                 self._turn(now)
             if not entry.replaced:
                 window = self._windows.get(entry.owner) or self._windows.setdefault(entry.owner, _Window())
+                self._noted += entry.key not in window.fresh
                 window.fresh[entry.key] = entry

@@ -67,7 +67,9 @@ from sallyport.certs.expiry import certificates_of, files_of
 from sallyport.metrics import HttpMetrics, MailMetrics, SpanMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, SharedNotices
+from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster, Nodes, SingleNode
+from sallyport.nodes.settled import SettledClock
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.mail import Mail
 from sallyport.outgoing.spans import SpanExporter
@@ -145,6 +147,7 @@ class App:
             Mail(settings.mail_server, http.egress, MailMetrics(registry), overrides.clock),
             certificates_of(settings),
             overrides.clock,
+            SettledClock(store_of_leader(store, cluster), cluster.earlier_now),
             self._link_base,
         )
         self.areas = Areas(parts)

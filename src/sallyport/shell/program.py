@@ -101,7 +101,7 @@ def print_error(name: str, text: str) -> None:
 
 def _tell_error(error: BaseException, tell: Tell) -> int:
     """Tell the text of an error, and return the exit status. Unexpected exceptions propagate."""
-    ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
+    ours = _first(error) if isinstance(error, BaseExceptionGroup) else error
     if ours is None:
         raise error
     if isinstance(error.__cause__, KeyboardInterrupt):
@@ -121,10 +121,13 @@ def _tell_error(error: BaseException, tell: Tell) -> int:
     return ExitStatus.FAILED
 
 
-def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
-    """Return the error of a group that contains exactly one error, even in a nested group. Return None if there are
-    several errors, or if the error is not a SallyportError or OSError."""
+def _first(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
+    """Return the first error of a group, even of a nested group. If the database is away, several tasks may fail with
+    the same error. Return None if another exception than a SallyportError is among them. A single OSError is
+    returned, too."""
     found: BaseException = group
-    while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
-        found = found.exceptions[0]
+    while isinstance(found, BaseExceptionGroup):
+        found, *others = found.exceptions
+        if others and group.split(SallyportError)[1] is not None:
+            return None
     return found if isinstance(found, SallyportError | OSError) else None

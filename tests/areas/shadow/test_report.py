@@ -246,6 +246,7 @@ async def test_old_shadow_logins_are_deleted(office: Office) -> None:
     await service.purge(areas.store)
     assert (await office.report()).logins == 3
     areas.clock.pass_by(KEPT_DAYS * 86_400 + 1)
+    await areas.parts.settled.look()
     await office.log(*several([Packet("bob")]))
     await service.purge(areas.store)
     assert [each.user for each in (await office.report(result="")).cases] == ["bob"]

@@ -30,6 +30,7 @@ from sallyport.base.wire import camel, decode
 from sallyport.web.bodies import DomainId, Id, ScopedIfGiven, Text
 
 MessageT = TypeVar("MessageT")
+BodyT = TypeVar("BodyT", bound=Model)
 _SCOPE = ("orgId", "tenantId")
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -126,8 +127,6 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     """The body of a request in which an agent sends a message of agentwire. `reader` decodes and validates the
     message."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     message: SkipValidation[MessageT]
 
     @classmethod
@@ -168,6 +167,15 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
             raise Invalid(f"{kind} {name}", (wrong,)) from None
 
 
+def _described(body: type[BodyT]) -> type[BodyT]:
+    """Take the descriptions of a message's fields from the docstrings of its attributes, when the schema is built. As a
+    setting in the class body, pydantic would read the source for docstrings of the body's own fields as well, which
+    takes a tenth of a second of each start.
+    """
+    body.model_config["use_attribute_docstrings"] = True
+    return body
+
+
 def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:
     """Change the JSON schema of a message: rename the fields to camelCase, also the fields of nested messages."""
     for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("properties", {}).values()):
@@ -178,6 +186,7 @@ def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> No
         schema["required"] = [camel(name) for name in schema.get("required", ())]
 
 
+@_described
 class PollBody(AgentMessage[Poll]):
     """Request body of the operation `desiredState`. It contains the message `agentwire.Poll`."""
 
@@ -188,6 +197,7 @@ class PollBody(AgentMessage[Poll]):
         return decode(Poll, value, strict=strict)
 
 
+@_described
 class ReportBody(AgentMessage[Report]):
     """Request body of the operation `report`. It contains the message `agentwire.Report`."""
 
@@ -196,6 +206,7 @@ class ReportBody(AgentMessage[Report]):
         return decode(Report, value, strict=strict)
 
 
+@_described
 class PrivilegesBody(AgentMessage[PrivilegeStatus]):
     """Request body of the operation `privilegeStatus`. It contains the message `agentwire.PrivilegeStatus`."""
 
@@ -204,6 +215,7 @@ class PrivilegesBody(AgentMessage[PrivilegeStatus]):
         return decode(PrivilegeStatus, value, strict=strict)
 
 
+@_described
 class RotationBody(AgentMessage[Rotation]):
     """Request body of the operation `rotation`. It contains the message `agentwire.Rotation`."""
 

@@ -18,7 +18,7 @@ class AuditArea(Area):
     def __init__(self, parts: Parts, tenants: Tenants, domains: Domains) -> None:
         self._tenants, self._domains = tenants, domains
         self.service = Audit(parts.store)
-        self.retention = Retention(parts.leader_store, days=parts.settings.audit_days, clock=parts.cluster.earlier_now)
+        self.retention = Retention(parts.leader_store, days=parts.settings.audit_days, clock=parts.settled)
         self.leader_tasks = (self.retention.run,)
 
     def apply(self, settings: Settings) -> None:

@@ -30,7 +30,7 @@ class EventsArea(Area):
             metrics,
             days=settings.event_days,
             limit=settings.event_limit_mib << 20,
-            clock=parts.cluster.earlier_now,
+            clock=parts.settled,
         )
         self.login_log = LoginLog(store, self._domain_name, lambda: parts.cluster.id)
         self.outlets = Outlets(
@@ -43,7 +43,7 @@ class EventsArea(Area):
             domain=self._domain_name,
             pseudonyms=log.pseudonyms,
         )
-        self.leader_tasks = (self.retention.run, self.outlets.run)
+        self.leader_tasks = (parts.settled.run, self.retention.run, self.outlets.run)
 
     def apply(self, settings: Settings) -> None:
         """Use the outlets and the retention of the settings. Raises ConfigError if an outlet is malformed."""

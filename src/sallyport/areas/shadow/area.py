@@ -35,9 +35,8 @@ class ShadowArea(Area):
         enrolled = SecondFactors(providers, login.second.enrolments)
         self._domains = domains
         self.attributes = ShadowAttributes(parts.dictionary)
-        self.service = ShadowLogins(
-            parts.store, domains, Comparing(login.pipeline, enrolled, clients, self.attributes), parts.clock
-        )
+        comparing = Comparing(login.pipeline, enrolled, clients, self.attributes)
+        self.service = ShadowLogins(parts.store, domains, comparing, parts.clock, parts.settled)
         self.copies = Copies(self.service, self.attributes, lambda: domains.table)
         self.node_tasks = (self.copies.run,)
         self.leader_tasks = (partial(self.service.run_purge, parts.leader_store),)

@@ -34,13 +34,14 @@ PAUSE_S: Final = 0.001
 
 
 class ShadowLogins:
-    """The shadow logins of all domains."""
+    """The shadow logins of all domains. settled: the time by which they are deleted for their age."""
 
-    def __init__(self, store: Store, domains: Domains, comparing: Comparing, clock: Clock) -> None:
+    def __init__(self, store: Store, domains: Domains, comparing: Comparing, clock: Clock, settled: Clock) -> None:
         self._store = store
         self._domains = domains
         self._comparing = comparing
         self._clock = clock
+        self._settled = settled
         self.last = LastReports()
         self._limit = trio.CapacityLimiter(AT_ONCE)
 
@@ -115,7 +116,7 @@ class ShadowLogins:
 
     async def purge(self, store: Store) -> None:
         """Delete shadow logins that were recorded KEPT_DAYS ago. Raises StoreError."""
-        before = self._clock() - KEPT_DAYS * 86_400 * SECOND
+        before = self._settled() - KEPT_DAYS * 86_400 * SECOND
         while await store.write(partial(repo.delete_old, before=before, most=SLICE)):
             pass
 

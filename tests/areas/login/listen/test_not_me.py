@@ -1,6 +1,7 @@
 """What follows from "not me" and from prompts without an answer: the logins of the user end, and no prompt is sent for
 ten minutes."""
 
+import threading
 from itertools import count
 
 import pytest
@@ -13,7 +14,8 @@ from sallyport.areas.factors.pauses.repo import Pause
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
-from tests.areas import Areas, refuse
+from sallyport.store.model import Tx
+from tests.areas import Areas, only_sqlite, refuse
 from tests.areas.login.listen.conftest import Wire
 from tests.areas.login.listen.second import (
     a_login,
@@ -180,6 +182,32 @@ async def test_an_approval_that_waits_for_the_device_is_denied_too(wire: Wire, s
     await deny(wire.areas)
     assert (await exchange(wire, typed("", state)))[0] == ACCESS_REJECT
     assert (await events(wire.areas))[-1].reason == "not me"
+
+
+@only_sqlite  # with PostgreSQL, the row of the prompt does this: tests/nodes/test_prompts.py
+async def test_an_accept_that_is_not_stored_yet_is_denied_too(wire: Wire, script: Script) -> None:
+    """The user approves a prompt, and has denied a login on a page a moment before: the store writes the denial first.
+    The Accept is neither stored nor sent."""
+    denials, denial = wire.areas.app.factors.denials, Denial(wire.areas.domain, "ann", DeniedAt.PAGE)
+    is_decided = threading.Event()
+
+    def write(tx: Tx) -> None:
+        assert is_decided.wait(60)
+        denials.write(tx, denial)
+
+    async def deny_slowly() -> None:
+        await wire.areas.store.write(write)
+        denials.committed(denial)
+
+    wire.put(a_login(new_session()))
+    await prompted(script)
+    wire.nursery.start_soon(deny_slowly)
+    script.answer(0, Outcome.APPROVED)
+    await until(lambda: wire.areas.journal._writing == 1, seconds=50)
+    is_decided.set()
+    await wire.silence()
+    assert await events(wire.areas) == []
+    assert await login(wire) == NO_PROMPT
 
 
 async def test_a_denial_without_a_checked_password_harms_nobody(wire: Wire, script: Script) -> None:

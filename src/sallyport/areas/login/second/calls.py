@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import trio
 
 from sallyport.areas.factors.pauses.repo import Pause
 from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Reason
-from sallyport.areas.login.second.conversation import Conversation, SecondFactorResult
+from sallyport.areas.login.second.conversation import Approval, Conversation, SecondFactorResult
 from sallyport.areas.login.second.prompts import UserKey
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.clock import iso_seconds
@@ -58,6 +59,7 @@ class Calls:
         self._pauses = pauses
         self._turns: defaultdict[int, LoopTurns] = defaultdict(LoopTurns(1).for_tenant)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
+        self._approvals: WeakKeyDictionary[Approval, None] = WeakKeyDictionary()  # those that are not stored yet
 
     knows_prompts = False
     """Whether the store contains the pending prompts, so that another node can continue them."""
@@ -86,7 +88,17 @@ class Calls:
 
     def deny(self, tx: Tx, user: UserKey) -> None:
         """End a user's prompts at all nodes, in the transaction of the user's denial. On a single node, the prompts are
-        only in memory."""
+        only in memory, and an Accept that is not stored yet is not stored any more."""
+        for reference in self._approvals.keyrefs():  # a copy, because the event loop adds approvals
+            if (approval := reference()) is not None and approval.user == user:
+                approval.is_denied = True
+
+    def approved(self, conversation: Conversation) -> Approval | None:
+        """Return the approval whose Accept a later denial of the user prevents, until the Accept is stored. If several
+        nodes share the prompts, the row of the prompt does this, and the result is None."""
+        approval = Approval(conversation.user)
+        self._approvals[approval] = None
+        return approval
 
     def forget_codes(self, tx: Tx, user: UserKey) -> None:
         """Reset the count of a user's wrong codes in the store. On a single node, only the lock-outs count them."""
@@ -104,16 +116,16 @@ class Calls:
     ) -> Callable[[Tx], bool | None] | None:
         """Return a function to call in the transaction of the answer, or None if this transaction needs no call.
 
-        The returned function calls `write`. If another node has already sent the answer, the returned function does not
-        call `write`, and returns False. write: a function that writes the challenge of the result; None without a
-        challenge.
+        The returned function calls `write`. If another node has already sent the answer, or if the user has denied a
+        login after the approval, the returned function does not call `write`, and returns False. write: a function that
+        writes the challenge of the result; None without a challenge.
         """
-        return write
+        return write if result.approval is None else partial(_unless_denied, approval=result.approval, write=write)
 
     async def consume(self, result: SecondFactorResult) -> bool:
         """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
-        if another node has used the result. Raises StoreError."""
-        return True
+        if another node has used the result, or if the user has denied a login after the approval. Raises StoreError."""
+        return result.approval is None or not result.approval.is_denied
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
         """Start a conversation with the call `begin`. Poll while the answer is WAITING, and return the final answer.
@@ -147,6 +159,12 @@ class Calls:
                 await trio.sleep(POLL_AGAIN_S)
         await pace.keep()
         return await _when_free(conversation, poll)
+
+
+def _unless_denied(tx: Tx, approval: Approval, write: Callable[[Tx], None] | None) -> bool:
+    if not approval.is_denied and write is not None:
+        write(tx)
+    return not approval.is_denied
 
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -55,6 +55,15 @@ class Proof:
 NO_PROOF: Final = Proof()
 
 
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Approval:
+    """An approval on a single node, whose Accept may not be stored yet. is_denied: whether the user has denied a login
+    as not theirs in the meantime."""
+
+    user: UserKey
+    is_denied: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SecondFactorResult:
     """The result of asking for a second factor.
@@ -63,7 +72,8 @@ class SecondFactorResult:
     if the reason is ASKED or ASKED_AGAIN. over: the id of the challenge that this result ends. asked: the user that was
     asked. found: what the first factor found for an earlier request of the login. detail: what the provider says about
     the outcome, for admins. prompt: the prompt's row in the store; None if the embedded database is used, or if the
-    user was not asked. proof: the second factor that was proved, if the user has approved.
+    user was not asked. approval: the user's approval, if the embedded database is used. proof: the second factor that
+    was proved, if the user has approved.
     """
 
     reason: Reason
@@ -74,6 +84,7 @@ class SecondFactorResult:
     found: Found = NOTHING
     detail: str = ""
     prompt: Prompt | None = None
+    approval: Approval | None = None
     proof: Proof = NO_PROOF
 
 

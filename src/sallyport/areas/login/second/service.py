@@ -277,7 +277,15 @@ class SecondFactor:
             return self._send(conversation, result)
         session = conversation.session
         over = session.id if session.step else ""
-        return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
+        approval = self._calls.approved(conversation) if result.reason is Reason.NONE else None
+        return replace(
+            result,
+            over=over,
+            asked=session.asked,
+            found=session.found,
+            prompt=conversation.prompt,
+            approval=approval,
+        )
 
     def _limit_s(self, login: Login, conversation: Conversation) -> float:
         """Return the time in seconds for which a login may wait before it gets a challenge. Return infinity if it
@@ -293,7 +301,7 @@ class SecondFactor:
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
         """Return a function that writes to the store before the answer is sent. It returns False if another node sends
-        the answer."""
+        the answer, or if a denial of the user came first."""
         return self._calls.once(result, self.challenges.keep(result))
 
     def left(self, login: Login) -> None:

@@ -173,6 +173,9 @@ class SharedCalls(Calls):
         self._see(conversation, moved)
         return True
 
+    def approved(self, conversation: Conversation) -> None:
+        """Return None: `repo.deny` changes the row of the prompt."""
+
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
