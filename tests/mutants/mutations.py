@@ -188,12 +188,18 @@ def _described(path: str, number: int, fault: _Fault, seen: Counter[str]) -> Mut
         change += f" #{count}"
     outermost = next((at for at, node in enumerate(nodes) if isinstance(node, _FUNCTION)), None)
     # the import of a module evaluates decorators and the defaults of parameters
-    at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt)
+    at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt) or _is_of_returned_lambda(nodes)
     is_role = isinstance(fault.old, ast.Name)  # no other fault replaces a name
     statement = next(node for node in reversed(nodes) if isinstance(node, ast.stmt))
     if isinstance(statement, _FUNCTION) and at_import:  # otherwise the outer function runs the decorators
         statement = next((node for node in statement.body if not _is_ignored(node, statement)), statement.body[0])
     return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), is_role, number)
+
+
+def _is_of_returned_lambda(nodes: tuple[ast.AST, ...]) -> bool:
+    """Return whether a fault is in a lambda that a function returns: the import may have called the function."""
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    return any(isinstance(value, ast.Lambda) and value in nodes for value in returned)
 
 
 def _change(fault: _Fault) -> str:

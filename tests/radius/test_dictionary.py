@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sallyport.base.errors import DictionaryError
-from sallyport.radius.dictionary import Attribute, DataType, load, packaged
+from sallyport.radius.dictionary import Attribute, DataType, _beyond_an_octet, load, packaged
 
 KNOWN = load()
 
@@ -329,3 +329,39 @@ def test_any_file_is_read_or_refused(text: str) -> None:
             load(Path(own))
         except DictionaryError as error:
             assert own in str(error)
+
+
+def test_numbers_beyond_an_octet_are_skipped(directory: Callable[..., Path]) -> None:
+    """FreeRADIUS numbers its internal attributes from 256 on, also parts of a TLV. They are never in a packet."""
+    lines = [f"ATTRIBUTE {name} {number} string" for name, number in
+             {"Inside": "300", "First": "256", "Last": "255"}.items()]  # fmt: skip
+    known = load(directory(dictionary_own="\n".join(["VENDOR Own 64000", "BEGIN-VENDOR Own", *lines,
+                                                     "END-VENDOR Own"])))  # fmt: skip
+    assert known.name(64000, 255) == "Last"
+    assert [note.partition(": ")[2] for note in known.notes] == [
+        "skipping attribute Inside: number 300 is never on the wire",
+        "skipping attribute First: number 256 is never on the wire",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "is_beyond"),
+    [("0", False), ("255", False), ("256", True), ("0x100", True), ("3.255", False), ("3.256", True), ("256.3", True),
+     ("x", False)],
+)  # fmt: skip
+def test_the_parts_of_a_number(number: str, is_beyond: bool) -> None:
+    """Each part of `TLV.PART` is an octet."""
+    assert _beyond_an_octet(number) is is_beyond
+
+
+@pytest.mark.parametrize("end", ["~", ".bak", ".orig", ".rpmnew", ".rpmsave", ".dpkg-dist", ".dpkg-new", ".dpkg-old"])
+def test_copies_of_package_managers_are_not_read(tmp_path: Path, end: str) -> None:
+    """A former version of a file beside the file would name its attributes twice."""
+    (tmp_path / f"dictionary.own{end}").write_text("ATTRIBUTE Twice 250 string\n")
+    assert load(tmp_path).name(0, 250) != "Twice"
+
+
+def test_the_name_of_a_value() -> None:
+    """An attribute is named in any case. A number without a name has none."""
+    assert KNOWN.value_name("service-type", 2) == "Framed-User"
+    assert KNOWN.value_name("Service-Type", 250) is None

@@ -64,7 +64,8 @@ def test_an_unsigned_request_replaces_nothing() -> None:
     assert [is_new for _, is_new in unsigned] == [True, True]
     assert not signed.replaced
     assert note(duplicates, NAS, 1, ONE, now=2) == (signed, False)
-    assert note(duplicates, NAS, 1, TWO, now=2, signed=False) == (unsigned[0][0], False)
+    for now in (2, 16, 29):  # in the second half of its time, the entry is among the old ones
+        assert note(duplicates, NAS, 1, TWO, now=now, signed=False) == (unsigned[0][0], False)
 
 
 def test_an_unsigned_copy_of_a_signed_request_is_a_duplicate() -> None:
@@ -159,3 +160,12 @@ def test_a_request_that_waited_is_found_after_a_silence() -> None:
     assert note(duplicates, NAS, 1, ONE, now=101) == (entry, False)
     duplicates.forget(entry)
     assert note(duplicates, NAS, 1, ONE, now=102)[1]
+
+
+def test_a_request_that_waited_through_a_silence_has_its_window() -> None:
+    """Its entry is found for a whole window after the end of its wait, even if no other request came meanwhile."""
+    duplicates = Duplicates(15)
+    entry, _ = note(duplicates, NAS, 1, ONE, now=0)
+    duplicates.park(entry)
+    duplicates.unpark(entry, now=100)
+    assert note(duplicates, NAS, 1, ONE, now=114) == (entry, False)

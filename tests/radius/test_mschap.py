@@ -1,7 +1,5 @@
 """Tests of MS-CHAP with the test vectors of the RFCs, and with any attributes."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,9 +25,11 @@ from sallyport.radius.mschap import (
     nt_hash,
     nt_hash_hash,
     peer_names,
+    push_attempt,
     recognise,
 )
 from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, decode, encode_request
+from tests.packets import access_request, opened
 
 # RFC 2433 appendix B
 CHALLENGE_1 = bytes.fromhex("102db5df085d3041")
@@ -97,7 +97,7 @@ def test_only_its_password_makes_a_response(password: str, other: str, challenge
     """A response is right only for the password that made it."""
     for blank in (MsChap1(0, challenge[:8], b""), MsChap2(0, challenge, challenge[::-1], b"")):
         response = challenge_response(blank.nt_challenge(USER), nt_hash(password.encode()))
-        attempt = replace(blank, response=response)
+        attempt = blank._replace(response=response)
         assert NtKey(nt_hash(password.encode())).made(attempt, USER)
         assert NtKey(nt_hash(other.encode())).made(attempt, USER) == (other == password)
 
@@ -175,6 +175,8 @@ def test_other_attributes_are_no_attempt(values: Values) -> None:
         (offered(MS_CHAP_RESPONSE, VALUE_1 + b"\0", bytes(8)), "MS-CHAP-Response of 51 octets"),
         (offered(MS_CHAP_RESPONSE, b"", bytes(8)), "MS-CHAP-Response of 0 octets"),
         (offered(MS_CHAP2_CPW, bytes(70), bytes(16)), "MS-CHAP2-CPW of 70 octets"),
+        (offered(MS_CHAP_CPW_1, bytes(69), bytes(8)), "MS-CHAP-CPW-1 of 69 octets"),
+        (offered(MS_CHAP_CPW_2, bytes(83), bytes(8)), "MS-CHAP-CPW-2 of 83 octets"),
         (
             offered(MS_CHAP2_RESPONSE, VALUE_2, bytes(8)),
             "MS-CHAP-Challenge of 8 octets beside MS-CHAP2-Response",
@@ -224,3 +226,9 @@ DIGESTS = {
 def test_rfc_1320(message: bytes, digest: str) -> None:
     """Each message of RFC 1320 section A.5 has the digest that is in the RFC."""
     assert md4(message).hex() == digest
+
+
+def test_an_attempt_is_recognised_in_its_attributes() -> None:
+    """What is written for an upstream server is the attempt of the client (RFC 2548 sections 2.1.1 and 2.3.2)."""
+    request = opened(access_request(push_attempt(ATTEMPT_2)))
+    assert recognise(request.vendor_values()) == ATTEMPT_2

@@ -196,3 +196,8 @@ def test_any_attributes_are_encrypted_again_or_refused(attributes: list[tuple[in
     octets = b"".join(push_attribute(kind, head + value) for kind, head, value in attributes)
     with suppress(PacketError):
         assert len(rehide(octets, hop(UPSTREAM), hop(NAS))) <= len(octets)
+
+
+def test_which_attributes_are_always_encrypted() -> None:
+    """The keys of a session and passwords of tunnels are never sent in the clear."""
+    assert HIDDEN == {(0, 69): SALTED, (311, 12): AS_PASSWORD, (311, 16): SALTED, (311, 17): SALTED}

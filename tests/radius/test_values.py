@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sallyport.base.errors import DictionaryError
 from sallyport.radius.dictionary import Attribute, DataType, load
+from sallyport.radius.values import split_tag
 
 KNOWN = load()
 WHOLE = sorted((a for a in KNOWN.attributes.values() if not a.parent), key=lambda a: a.name)
@@ -248,3 +249,18 @@ def test_any_text_is_read_or_refused(attribute: Attribute, text: str) -> None:
         assert attribute.name in str(error)
     else:
         assert 0 < len(octets) <= (247 if attribute.vendor else 253)
+
+
+@pytest.mark.parametrize(
+    ("octets", "split"),
+    [
+        (b"", (0, b"")),
+        (b"\x00blue", (0, b"blue")),
+        (b"\x1fblue", (31, b"blue")),
+        (b"\x20blue", (0, b" blue")),
+        (b"blue", (0, b"blue")),
+    ],
+)
+def test_the_tag_of_a_text(octets: bytes, split: tuple[int, bytes]) -> None:
+    """A first octet of at most 31 is the tag, and is no part of the text (RFC 2868 section 3.1)."""
+    assert split_tag(KNOWN.attribute("Tunnel-Private-Group-Id"), octets) == split

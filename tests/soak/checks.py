@@ -211,8 +211,8 @@ def _is_over(login: Login, before: float, after: float, timeout_s: float) -> boo
 
 def _forgets(fault: str, is_shared: bool) -> bool:
     """Return whether a fault lets the service forget prompts. A node with a new master key and a node without it do not
-    join each other's prompts, and a rotation opens the providers anew."""
-    return fault in {"keys", "master-key"} or (not is_shared and fault in {"kill", "storm", "restart", "start"})
+    join each other's prompts."""
+    return fault == "keys" or (not is_shared and fault in {"kill", "storm", "restart", "start"})
 
 
 # --- 3 and 5: decisions --------------------------------------------------------------------------------------------

@@ -150,8 +150,8 @@ def test_two_prompts_during_a_fault() -> None:
     assert prompted_twice(spans=(KILL,))
     assert prompted_twice(spans=(KILL,), is_shared=False) == []
     assert prompted_twice(spans=(replace(KILL, fault="pause"),), is_shared=False)
-    for fault in ("keys", "master-key"):
-        assert prompted_twice(spans=(replace(KILL, fault=fault),)) == []
+    assert prompted_twice(spans=(replace(KILL, fault="keys"),)) == []
+    assert prompted_twice(spans=(replace(KILL, fault="master-key"),))
     assert prompted_twice(spans=(replace(KILL, place="provider"),)) == []
 
 

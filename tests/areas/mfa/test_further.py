@@ -6,8 +6,10 @@ import trio.testing
 
 from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.provider import Strength
+from sallyport.areas.mfa.repo import identity
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.store.model import Tx
 from tests.areas import Areas, areas, clock
 from tests.areas.login.second.scripted import NAME, Script, attached
 from tests.waiting import until
@@ -113,6 +115,26 @@ async def test_the_fields_are_sealed(areas: Areas, script: Script) -> None:
     await areas.configuration.reload()
     assert areas.providers.of(branch, NAME) is Unavailable.UNREADABLE
     assert (await areas.providers.check(branch, NAME)).problem
+
+
+async def test_a_rotation_of_the_master_key_keeps_a_provider(areas: Areas, script: Script) -> None:
+    """A provider whose fields are only encrypted again stays, with its pending prompts. Other fields of the same time
+    replace it."""
+    before = areas.providers.of(areas.domain, NAME)
+    name = identity(areas.domain, NAME)
+
+    def seal_again(tx: Tx) -> None:
+        sealed = tx.value(bytes, "select fields from further_providers")
+        assert sealed is not None
+        fields = areas.vault.seal(areas.vault.open(sealed, name), name)
+        assert fields != sealed
+        tx.execute("update further_providers set fields = :fields", fields=fields)
+
+    await areas.store.write(seal_again)
+    await areas.configuration.reload()
+    assert areas.providers.of(areas.domain, NAME) is before
+    await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60, beside=True)
+    assert areas.providers.of(areas.domain, NAME) is not before
 
 
 async def test_a_removed_domain_has_none(areas: Areas, script: Script) -> None:

@@ -271,3 +271,10 @@ def test_an_entry_without_a_name_is_refused(tmp_path: Path) -> None:
     fixed = directory[: end + 12] + size + offset + directory[end + 20 :]
     with pytest.raises(Invalid, match="an entry without a name"):
         unpacked(tmp_path, head + fixed)
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    """A zip whose flags say that a name is UTF-8, although it is not, is damaged."""
+    octets = zipped({"\u00e4": b"1"}).replace("\u00e4".encode(), b"\xb4\xff")
+    with pytest.raises(Invalid, match="is damaged"):
+        unpacked(tmp_path, octets)

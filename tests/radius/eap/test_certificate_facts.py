@@ -108,3 +108,10 @@ def test_any_octets_in_an_extension_give_texts(number: str, octets: bytes) -> No
 def test_the_security_identifier_must_be_unambiguous(tmp_path: Path) -> None:
     """An extension with two identifiers has none."""
     assert list(_of_microsoft(microsoft("25.2", f"{SID} {SID}".encode()))) == [("sid", "")]
+
+
+def test_texts_with_invalid_octets(authority: Authority) -> None:
+    """A text of a template that is not valid in its encoding has replacement characters. Other octets give no text."""
+    assert list(_of_microsoft(microsoft("20.2", b"\x0c\x03a\xffb"))) == [("template", "a\ufffdb")]
+    assert list(_of_microsoft(microsoft("20.2", b"\x1e\x03\x00ab"))) == [("template", "a\ufffd")]
+    assert list(_of_microsoft(microsoft("20.2", b"\x0c\x04ab"))) == [("template", "")]

@@ -21,6 +21,7 @@ from tests.radius.vendors.captures import dictionary, packet
         (18, "Wireless"),
         (19, "Wireless"),
         (35, "xPON"),
+        (41, "WiMAX DHCP"),
         (44, "Unknown"),
         (4294967295, "Unknown"),
         (-1, "Unknown"),

@@ -7,9 +7,10 @@ import pytest
 
 from sallyport.radius import vendors
 from sallyport.radius.vendors import PRODUCTS
-from sallyport.radius.vendors.evidence import Attributes, Fingerprint
+from sallyport.radius.vendors.evidence import Attributes, Fingerprint, Rank
 from sallyport.radius.vendors.forwarders import FORWARDERS
-from sallyport.radius.vendors.products import NAMED_BY_REGISTRATION, NAS
+from sallyport.radius.vendors.products import NAMED_BY_REGISTRATION, NAS, _is_named_by_called_mac
+from tests.packets import access_request, attributes, opened
 from tests.radius.vendors.captures import NAMES, capture, described
 
 ROWS: Final = (*NAS, *FORWARDERS)
@@ -90,3 +91,24 @@ def test_product_names_are_an_interface() -> None:
         "strongSwan",
     )
     assert set(PRODUCTS) == FOUND | set(NAMED_BY_REGISTRATION)
+
+
+@pytest.mark.parametrize(
+    ("name", "station", "is_own"),
+    [
+        (b"AABBCCDDEEFF", b"aa-bb-cc-dd-ee-ff:corp", True),
+        (b"aabbccddeeff", b"AA:BB:CC:DD:EE:FF:corp", True),
+        (b"aabbccddeef0", b"AA:BB:CC:DD:EE:FF:corp", False),
+        (b"aabbccddeegg", b"AA:BB:CC:DD:EE:GG", False),
+    ],
+)
+def test_a_name_that_is_the_address_of_the_called_station(name: bytes, station: bytes, is_own: bool) -> None:
+    """Neither notation nor case matters."""
+    request = opened(access_request(attributes(NAS_IDENTIFIER=name, CALLED_STATION_ID=station)))
+    assert _is_named_by_called_mac(Attributes(request, "192.0.2.1")) is is_own
+
+
+def test_each_kind_of_evidence_has_a_rank() -> None:
+    """An attribute that several vendors send is stronger evidence than a value of Microsoft's attributes."""
+    assert len(Rank) == len(Rank.__members__)
+    assert Rank.VENDOR_ATTRIBUTE < Rank.SHARED_ATTRIBUTE < Rank.MICROSOFT_VALUE

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.radius.attributes import CALLED_STATION_ID, VENDOR_SPECIFIC, push_attribute, push_vendor_attribute
-from sallyport.radius.vendors.ssid import MAX_OCTETS, ssid
+from sallyport.radius.vendors.ssid import MAX_OCTETS, ssid, ssid_of_called_station
 from tests.packets import access_request, opened
 from tests.radius.vendors.captures import NAMES, capture, packet
 
@@ -127,3 +127,9 @@ def test_any_octets_give_a_short_text(called: bytes, kind: int, value: bytes) ->
     found = ssid(opened(access_request(body)))
     assert len(found) <= MAX_OCTETS
     assert "\0" not in found
+
+
+def test_an_access_point_without_a_name() -> None:
+    """An empty name is no prefix. A name with a colon is removed as a whole."""
+    assert ssid_of_called_station(b":corp", None, (b"",)) == ssid_of_called_station(b":corp", None)
+    assert ssid_of_called_station(b"AP:1:corp", None, (b"", b"AP:1")) == "corp"

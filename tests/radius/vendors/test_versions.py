@@ -75,3 +75,9 @@ def test_a_hostile_value_is_bounded_and_printable(value: bytes, shown: str) -> N
 def test_an_empty_value_is_passed_over() -> None:
     """If the first of two values is empty, the second one counts."""
     assert told((2011, 255, b" "), (25506, 255, b"S5500"))[0] == "S5500"
+
+
+def test_the_firmware_of_a_smartedge() -> None:
+    """Redback's attribute OS-Version has the number 112."""
+    assert told((2352, 112, b"SEOS-12.1.1.4")) == ("", "SEOS-12.1.1.4")
+    assert told((2352, 113, b"SEOS-12.1.1.4")) == ("", "")

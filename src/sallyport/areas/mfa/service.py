@@ -4,7 +4,7 @@ provider."""
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -92,6 +92,7 @@ class Providers:
         self._rows = configuration.hold(repo.load, dict[int, ProviderRow]())
         self._further = configuration.hold(repo.load_further, dict[int, dict[str, ProviderRow]]())
         self._ready: dict[_Key, tuple[ProviderRow, Attached | Unavailable]] = {}
+        self._fields: dict[_Key, Fields] = {}  # of the providers in `_ready`
         self.used_by: list[UsedBy] = []
         self.is_web: Callable[[Tx, int], bool] = lambda _tx, _domain_id: False
         self._send, self._receive = trio.open_memory_channel[Guarded](1000)
@@ -110,12 +111,13 @@ class Providers:
         if row is None:
             attached: Attached | Unavailable = NO_PROVIDER
             self._ready.pop(key, None)
-        elif ready is not None and ready[0] == row:  # the row was loaded again without a change
+            self._fields.pop(key, None)
+        elif ready is not None and (ready[0] == row or self._is_resealed(key, ready[0], row)):
             attached = ready[1]
             self._ready[key] = row, attached
             return attached
         else:
-            attached = self._attach(row)
+            attached = self._attach(key, row)
             self._ready[key] = row, attached
         if ready is not None and isinstance(ready[1], Attached):
             self._retire(ready[1].provider)
@@ -129,7 +131,17 @@ class Providers:
             return domain_id, default
         return (domain_id, name), self._further.value.get(domain_id, {}).get(name)
 
-    def _attach(self, row: ProviderRow) -> Attached | Unavailable:
+    def _is_resealed(self, key: _Key, before: ProviderRow, row: ProviderRow) -> bool:
+        """Return whether a row only has another master key. The provider then stays, with its pending prompts."""
+        if key not in self._fields or replace(before, fields=row.fields) != row:
+            return False
+        try:
+            return self._open(row)[1] == self._fields[key]
+        except (SecretError, ValueError, KeyError):
+            return False
+
+    def _attach(self, key: _Key, row: ProviderRow) -> Attached | Unavailable:
+        self._fields.pop(key, None)
         try:
             kind, fields = self._open(row)
             provider = kind(fields, self._host(row.domain_id))
@@ -141,6 +153,7 @@ class Providers:
                 error=type(error).__name__,
             )
             return Unavailable.UNREADABLE
+        self._fields[key] = fields
         guarded = Guarded(provider, self._meter, now=trio.current_time, clock=self._clock)
         return Attached(row.provider, f"{row.provider}/{row.changed_at}", guarded, float(row.timeout_s))
 
