@@ -10,7 +10,7 @@ READY := .venv/.ready-$(VERSION)
 ON_BOTH := tests/api tests/areas tests/console
 
 CHECKS := $(BIN)/ruff check src tests grafana docs && $(BIN)/ruff format --check src tests grafana docs && \
-	$(BIN)/mypy && $(BIN)/lint-imports --no-logo && $(BIN)/codespell src tests grafana docs *.md
+	$(BIN)/lint-imports --no-logo && $(BIN)/codespell src tests grafana docs *.md
 
 # The files with tests that measure time.
 TIMED = $(shell grep -rl --include='test_*.py' 'mark\.serial' tests)
@@ -21,20 +21,22 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore week fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
 # Tests that measure time run alone, before the others. Half of the time of the others is waiting, so that two processors
-# run four files side by side. Exit status 5: ARGS selects no test of that kind. Beside the linters, the tests are
-# collected once: this writes their compiled files, which all later processes read.
+# run four files side by side, and mypy beside them. Exit status 5: ARGS selects no test of that kind. Beside the quick
+# linters, the tests are collected once: this writes their compiled files, which all later processes read.
 test: $(READY) peers
 	@$(BIN)/pytest --quiet --collect-only >/dev/null 2>&1 & \
 	$(CHECKS); checked=$$?; wait; [ $$checked = 0 ] || exit 1; \
 	$(BIN)/pytest -m 'serial and not system' $(or $(ARGS),$(TIMED)); timed=$$?; \
+	mkdir -p build; $(BIN)/mypy >build/mypy.log 2>&1 & types=$$!; \
 	$(BIN)/pytest -n 4 -m 'not serial and not system' $(ARGS); others=$$?; \
-	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
+	wait $$types; typed=$$?; cat build/mypy.log; \
+	case $$typed,$$others,$$timed in 0,0,0|0,0,5|0,5,0) ;; *) exit 1 ;; esac
 
 # The tests that use the store, over PostgreSQL; `make test` runs the contract of the store on both engines.
 test-postgres: $(READY) peers
@@ -68,7 +70,7 @@ audit: $(READY) $(SUPPLY)
 	$(BIN)/python -m tests.deploy.audit build/supply/bin/pip-audit
 
 lint: $(READY)
-	$(CHECKS)
+	$(CHECKS) && $(BIN)/mypy
 
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
@@ -81,6 +83,11 @@ bench: $(READY) $(if $(QUICK),,peers)
 # Runs every order of the second factor's transactions over several nodes. ARGS: instances, and `--states N`.
 explore: $(READY)
 	$(BIN)/python -m tests.explore $(ARGS)
+
+# Runs the whole service in simulated time for DAYS (7), over the engine that SALLYPORT_TEST_ENGINE names. SEED selects the
+# hours of what happens.
+week: $(READY)
+	$(BIN)/python -m tests.service.week --days $(or $(DAYS),7) $(if $(SEED),--seed $(SEED))
 
 # Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/soak.md.
 # SEED repeats the schedule of a campaign; ENGINE is sqlite or postgres.

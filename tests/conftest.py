@@ -7,6 +7,7 @@ import gc
 import signal
 from collections.abc import Iterator
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
@@ -16,6 +17,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from sallyport.service.garbage import NEVER
 from tests.peers import postgres
+
+if TYPE_CHECKING:
+    from tests.console.chromium import Chromium
 
 settings.register_profile("no deadline", deadline=None)  # the duration of an example depends on the load
 settings.load_profile("no deadline")
@@ -58,6 +62,17 @@ def garbage() -> Iterator[None]:
     yield
     if gc.get_count()[2] > OLD:
         gc.collect()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator["Chromium"]:
+    """Yield a real browser for all tests of the process. Each call gets a new browser context. The start takes some
+    seconds, because the process of the browser imports the modules of the tests.
+    """
+    from tests.console.chromium import Chromium
+
+    with Chromium() as chromium:
+        yield chromium
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

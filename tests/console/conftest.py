@@ -1,11 +1,10 @@
 """Fixtures: the console over the areas, and the browser of a signed-in person."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.areas import Areas, SetClock, areas, clock
-from tests.console.chromium import Chromium
 from tests.console.visitor import Site, Visitor, site_of, text_of
 
 __all__ = ["areas", "clock"]
@@ -24,10 +23,3 @@ async def admin(site: Site) -> AsyncIterator[Visitor]:
         answer = await visitor.sign_in(await site.token())
         assert answer.status_code == 303, text_of(answer)
         yield visitor
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Chromium]:
-    """Yield a real browser for the tests of a module."""
-    with Chromium() as chromium:
-        yield chromium

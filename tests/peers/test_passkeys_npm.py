@@ -18,12 +18,11 @@ from tests.areas import SetClock, clock
 from tests.areas.factors.authenticator import in_base64
 from tests.areas.factors.test_me_chromium import open_link, served, sign_in
 from tests.console.chromium import Chromium
-from tests.console.conftest import chromium
 from tests.peers.npm_verifiers import ask, needs_npm
 from tests.peers.programs import needs
 from tests.web.conftest import certificate
 
-__all__ = ["certificate", "chromium", "clock"]
+__all__ = ["certificate", "clock"]
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium"), needs_npm]
 
 

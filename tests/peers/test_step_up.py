@@ -9,7 +9,6 @@ from playwright.sync_api import Page
 
 from tests.areas.factors.test_pages_chromium import arrive
 from tests.console.chromium import Chromium
-from tests.console.conftest import chromium
 from tests.peers.programs import needs
 from tests.peers.second_factor import SECRET, enrol, event, next_code, populate, provide
 from tests.peers.step_ups import (
@@ -29,7 +28,6 @@ from tests.peers.test_pam_radius import PAM_SERVICE, configure, may_mount, modul
 from tests.running_service import RunningService
 
 PASSWORD = "correct horse"
-__all__ = ["chromium"]
 pytestmark = [
     pytest.mark.peer,
     needs("pamtester", "chromium"),

@@ -13,7 +13,6 @@ from playwright.sync_api import Page, expect
 from sallyport.areas.login.first.web import NO_EAP
 from tests.areas.factors.test_pages_chromium import Passkey, arrive
 from tests.console.chromium import Chromium
-from tests.console.conftest import chromium
 from tests.mail_server import MailServer, mail_server
 from tests.peers.eapol import SUCCESS, eapol_test
 from tests.peers.programs import needs
@@ -21,7 +20,6 @@ from tests.peers.second_factor import PASSWORD, SECRET, event, populate, provide
 from tests.peers.step_ups import LINK, passkey, service_with_pages
 from tests.running_service import RunningService
 
-__all__ = ["chromium"]
 pytestmark = [pytest.mark.peer, needs("eapol_test", "chromium")]
 STATION, ELSEWHERE = "9.9.9.9", "8.8.4.4"
 """Global addresses. The NAS names one in the packet, and the proxy one in a header: no traffic leaves loopback."""

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, Route
 
 from tests.areas.factors.test_pages_chromium import Passkey, arrive
 from tests.console.chromium import Chromium
-from tests.console.conftest import chromium
 from tests.console.provider import CLIENT, SECRET
 from tests.peers.companies import Company, needs_oidc_provider, oidc_provider, oidc_provider_mock
 from tests.peers.programs import needs
@@ -29,7 +28,6 @@ from tests.peers.second_factor import (
 from tests.peers.step_ups import LINK, passkey, service_with_pages
 from tests.running_service import RunningService
 
-__all__ = ["chromium"]
 pytestmark = [pytest.mark.peer, needs("radclient", "chromium")]
 NPM = pytest.param("npm", marks=[pytest.mark.system, needs_oidc_provider], id="oidc-provider")
 SIGN_IN = "Sign in at your company"

@@ -1,7 +1,5 @@
 """Tests of MS-CHAP with the test vectors of the RFCs, and with any attributes."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,7 +97,7 @@ def test_only_its_password_makes_a_response(password: str, other: str, challenge
     """A response is right only for the password that made it."""
     for blank in (MsChap1(0, challenge[:8], b""), MsChap2(0, challenge, challenge[::-1], b"")):
         response = challenge_response(blank.nt_challenge(USER), nt_hash(password.encode()))
-        attempt = replace(blank, response=response)
+        attempt = blank._replace(response=response)
         assert NtKey(nt_hash(password.encode())).made(attempt, USER)
         assert NtKey(nt_hash(other.encode())).made(attempt, USER) == (other == password)
 
