@@ -8,7 +8,14 @@ from OpenSSL import SSL
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import EAP_MESSAGE, USER_NAME, USER_PASSWORD
 from sallyport.radius.eap import packet as eap
-from sallyport.radius.eap.conversation import MAX_NAME, Conversation, failed
+from sallyport.radius.eap.conversation import (
+    MAX_NAME,
+    NODE_OCTETS,
+    STATE_OCTETS,
+    Conversation,
+    Conversations,
+    failed,
+)
 from sallyport.radius.eap.methods import UNCHECKED, Terms, offers
 from sallyport.radius.eap.model import Check, Done, Failed, Failure, MsChap, Next, Passed, Password, Step, Verdict
 from sallyport.radius.eap.packet import EXTENSIONS, NAMED_OUTSIDE, REQUEST, RESPONSE, Framing, Packet
@@ -171,6 +178,14 @@ def test_the_longest_identity(size: int) -> None:
         ended = conversation.receive(response)
         assert isinstance(ended, Done)
         assert (ended.success, ended.reason) == (False, "an identity of 254 octets")
+
+
+def test_the_node_that_has_a_conversation() -> None:
+    """A State names its node. A single node has no number, and knows no other one."""
+    alone, seventh = Conversations[None](), Conversations[None](node=lambda: 7)
+    of = {number: number.to_bytes(NODE_OCTETS) + bytes(STATE_OCTETS - NODE_OCTETS) for number in (7, 9)}
+    assert [seventh.other_node(of[9]), seventh.other_node(of[7]), seventh.other_node(of[9][:-1])] == [9, None, None]
+    assert [alone.other_node(each) for each in (*of.values(), b"")] == [None, None, None]
 
 
 def test_a_response_inside_a_tunnel_without_a_request() -> None:
