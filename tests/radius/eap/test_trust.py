@@ -1,6 +1,11 @@
 """Tests of the trust anchors of a domain."""
 
-from sallyport.radius.eap.trust import MAX_ISSUERS_OCTETS, Trust, intermediates_of, kept_issuers, key_of
+from datetime import UTC, datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from sallyport.radius.eap.trust import MAX_ISSUERS_OCTETS, Trust, intermediates_of, kept_issuers, key_of, revoked_by
 from tests.areas.authorities.made import MadeAuthority
 
 
@@ -55,3 +60,17 @@ def test_the_anchor_of_a_chain_is_the_nearest_one() -> None:
     keys = [key_of(each) for each in chain]
     assert Trust([issuing.certificate, root.certificate]).anchor_of(chain) == keys[1]
     assert Trust([root.certificate]).anchor_of(chain) == keys[2]
+
+
+def test_a_list_counts_if_the_authority_has_signed_it() -> None:
+    """A list of another authority of the same name revokes nothing."""
+    root, liar = MadeAuthority("Root"), MadeAuthority("Root")
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def list_of(authority: MadeAuthority) -> x509.CertificateRevocationList:
+        revoked = x509.RevokedCertificateBuilder().serial_number(5).revocation_date(day).build()
+        made = x509.CertificateRevocationListBuilder().issuer_name(authority.certificate.subject).last_update(day)
+        return made.next_update(day).add_revoked_certificate(revoked).sign(authority.key, SHA256())
+
+    assert revoked_by([list_of(liar)], [root.certificate]) == frozenset()
+    assert revoked_by([list_of(liar), list_of(root)], [root.certificate]) == {(key_of(root.certificate), 5)}
