@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore week fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -83,6 +83,11 @@ bench: $(READY) $(if $(QUICK),,peers)
 # Runs every order of the second factor's transactions over several nodes. ARGS: instances, and `--states N`.
 explore: $(READY)
 	$(BIN)/python -m tests.explore $(ARGS)
+
+# Runs the whole service in simulated time for DAYS (7), over the engine that SALLYPORT_TEST_ENGINE names. SEED selects the
+# hours of what happens.
+week: $(READY)
+	$(BIN)/python -m tests.service.week --days $(or $(DAYS),7) $(if $(SEED),--seed $(SEED))
 
 # Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/soak.md.
 # SEED repeats the schedule of a campaign; ENGINE is sqlite or postgres.

@@ -194,8 +194,10 @@ class RunningService:
         with self.log_path.open("rb") as log:
             log.seek(written)
             for line in log.read().splitlines(keepends=True):
-                if line.startswith(b"{") and line.endswith(b"}\n"):
-                    event: dict[str, Any] = json.loads(line)
+                # where the disk was full, it follows the begin of another line
+                at = line.find(b'{"radius_auth"')
+                if at >= 0 and line.endswith(b"}\n"):
+                    event: dict[str, Any] = json.loads(line[at:])
                     if event.get("event") == "ready":
                         return event
         return None

@@ -44,7 +44,7 @@ def proof(user: str, password: str) -> bytes:
     """Return the attributes of an MS-CHAPv2 login that can be sent repeatedly (RFC 2548 section 2.3)."""
     attempt = MsChap2(1, bytes(range(16)), bytes(range(16, 32)), b"")
     response = challenge_response(attempt.nt_challenge(user.encode()), nt_hash(password.encode()))
-    return push_attempt(replace(attempt, response=response))
+    return push_attempt(attempt._replace(response=response))
 
 
 @contextmanager

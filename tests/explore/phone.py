@@ -17,10 +17,10 @@ the Accept was sent."""
 class Phone:
     """The prompts that the provider has sent, by challenge id, and the answers of the user.
 
-    open: the prompts whose result no login has used, and that have not ended. expired: the prompts that were sent
-    before the last time limit: they are no longer pending, but a late answer of the user may still arrive. asked: how
-    often each prompt was sent: again only if a node was lost before it has stored the handle. spent: the challenges
-    whose code was right. broken: takes the promises that are broken.
+    open: the prompts whose result no login has used, and that have not ended. over: the prompts that are no longer
+    pending, because they were sent before the last time limit or denied on a page; a late answer of the user may still
+    arrive. asked: how often each prompt was sent: again only if a node was lost before it has stored the handle. spent:
+    the challenges whose code was right. broken: takes the promises that are broken.
     """
 
     asks_for_code: bool
@@ -28,7 +28,7 @@ class Phone:
     asked: dict[str, int] = field(default_factory=dict)
     answers: dict[str, Outcome] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
-    expired: set[str] = field(default_factory=set)
+    over: set[str] = field(default_factory=set)
     spent: set[str] = field(default_factory=set)
 
     def prompt(self, challenge_id: str, device: str) -> None:
@@ -38,7 +38,7 @@ class Phone:
                 self.broken.append("a late retransmission has prompted the user")
             if device == CROSSING:
                 self.broken.append("a request that crossed the Accept has prompted the user")
-            if self.open - self.expired:
+            if self.open - self.over:
                 self.broken.append("a second prompt while one is pending")
             self.open.add(challenge_id)
         self.asked[challenge_id] = self.asked.get(challenge_id, 0) + 1

@@ -172,9 +172,10 @@ class World:
         self.phone.open.discard(used)
 
     def _approved(self) -> str:
-        """Return an approved prompt whose approval is not used. With the embedded store, an answer does not name its
-        prompt."""
+        """Return an approved prompt whose approval is not used, if possible one that is not denied. With the embedded
+        store, an answer does not name its prompt."""
         approved = [each for each, outcome in self.phone.answers.items() if outcome is Outcome.APPROVED]
+        approved.sort(key=self._denied.__contains__)
         return next((each for each in approved if each not in self.accepts), (*self.accepts, "")[0])
 
     def _sent(self, packet: Packet, verdict: Verdict, result: SecondFactorResult) -> None:
@@ -265,7 +266,7 @@ class World:
                 yield Step(f"{node.name} lapse", FAIR)
             if not is_fresh and node.is_alive:
                 yield Step(f"{node.name} beat", FAIR)
-        if any(not each.owns for node in self._alive for each in _watched(node)) or self._has_failed_poll:
+        if any(not each.owns for node in self._alive for each in _watched(node)) or self._pauses:
             yield Step("second", FAIR)
         if self.waits:
             yield Step("limit", END)
@@ -281,7 +282,7 @@ class World:
             self._clock.jump(shared.FOLLOW_S)
         elif who == "limit":
             self._is_late = True
-            self.phone.expired.update(self.phone.asked)
+            self.phone.over.update(self.phone.asked)
             self._clock.jump(TIMEOUT_S + 1)
         elif who == "user":
             number, _, outcome = what.partition(" ")
@@ -306,7 +307,7 @@ class World:
                 node.is_alive = False
             case "denial":
                 self._left["denials"] -= 1
-                node.deny(partial(self._denied.update, self.phone.open))
+                node.deny(self._deny_open)
             case "stop":
                 self._left["stops"] -= 1
                 node.stop()
@@ -326,6 +327,10 @@ class World:
                     parked.error = rest[1]
                     self._left["errors"] -= 1
                 parked.event.set()
+
+    def _deny_open(self) -> None:
+        self._denied.update(self.phone.open)
+        self.phone.over.update(self.phone.open)
 
     def _set_seen(self, node: Node, at: int) -> None:
         sql = "update nodes set seen_at = :at where session = :name"
@@ -349,9 +354,9 @@ class World:
         return self._accepted_at is not None and self.now() < self._accepted_at + HELD_US
 
     @property
-    def _has_failed_poll(self) -> bool:
-        """Whether a node waits before it polls again."""
-        return self._left["errors"] < self._instance.errors and self.waits and not self._parked
+    def _pauses(self) -> bool:
+        """Whether a node waits before it polls: after a failed poll, or because another poll has just begun."""
+        return self.waits and not self._parked
 
     # --- what distinguishes states --------------------------------------------------------------------------------
 
@@ -372,7 +377,7 @@ class World:
             [plain(each, now) for each in self._packets],
             [sorted(each) for each in self._seen.values()],
             [prompts, stored, self._left, sorted(self._answered), self._challenges, self._is_late, self.accepts],
-            [phone.asked, phone.answers, sorted(phone.open), sorted(phone.expired), sorted(phone.spent)],
+            [phone.asked, phone.answers, sorted(phone.open), sorted(phone.over), sorted(phone.spent)],
             [self._is_over, self.is_crossing, sorted(self._denied)],
         ]
         text = re.sub(r'"expires_at": (\d+)', lambda found: f'"expires_at": {int(found[1]) > now}', repr(parts))

@@ -135,13 +135,13 @@ async def rows_of_states(store: PostgresStore) -> dict[str, Prompt]:
 
 
 async def test_a_denial_ends_the_prompts_of_a_user(store: PostgresStore) -> None:
-    """Pending prompts and unused approvals are denied. The node where an approval waits cannot use it. Used results,
-    other outcomes, expired prompts and those of another user stay as they are."""
+    """Pending prompts and unused approvals are denied, also if they have just expired. The node where an approval waits
+    cannot use it. Used results, other outcomes and prompts of another user stay as they are."""
     await insert_states(store)
     await store.write(lambda tx: repo.deny(tx, USER))
     found = await rows_of_states(store)
     denied = {name for name, row in found.items() if row.outcome == Outcome.NOT_ME}
-    assert denied == {"new", "pending", "next step", "approved"}
+    assert denied == {"new", "pending", "next step", "approved", "expired"}
     assert {name for name, row in found.items() if not row.owner} == denied
     assert {name for name, row in found.items() if not row.waiter} == {"approved"}
     assert all(found[name].outcome == row.outcome for name, row in STATES.items() if name not in denied)

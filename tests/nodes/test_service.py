@@ -1,17 +1,19 @@
 """Nodes that join, send heartbeats and hold the lease of the periodic work."""
 
 import pytest
+import trio
+import trio.testing
 from structlog.testing import capture_logs
 
 from sallyport.base.clock import SECOND, now_us
-from sallyport.base.errors import LeaseLost, StartError
+from sallyport.base.errors import LeaseLost, StartError, StoreError
 from sallyport.nodes import repo
 from sallyport.nodes.node import DEAD_US, LEASE_US
 from sallyport.nodes.service import Nodes
 from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.postgres.engine import PostgresStore
 from tests.nodes.conftest import Monotonic, move_lease, node
-from tests.peers.postgres import needs_postgres
+from tests.peers.postgres import needs_postgres, set_database_clock
 
 pytestmark = needs_postgres
 
@@ -140,6 +142,67 @@ async def test_a_node_that_stops_releases_its_name_and_lease(store: PostgresStor
     await beat(two)
     assert two.leads
     await node(other, "one", installation="another machine").join()
+
+
+@pytest.mark.parametrize("step_s", [3600, -3600])
+async def test_the_lease_of_a_dead_node_after_a_step_of_the_clock(
+    store: PostgresStore, other: PostgresStore, step_s: int
+) -> None:
+    """The clock of the database is set, and the node with the lease dies. Another node leads at once, and the former
+    leader cannot write."""
+    at = now_us()
+    await set_database_clock(store, at)
+    one, two = node(store, "one"), node(other, "two")
+    for each in (one, two):
+        await each.join()
+        await beat(each)
+    assert one.leads and not two.leads
+    await set_database_clock(store, at + step_s * SECOND)
+    await beat(two)
+    assert two.leads
+    with pytest.raises(LeaseLost):
+        await store.write(one.check)
+
+
+async def test_leases_in_simulated_time(
+    store: PostgresStore, other: PostgresStore, mock_clock: trio.testing.MockClock
+) -> None:
+    """Two nodes run, and trio's clock and that of the database advance together. One node leads. When it stops without
+    a word, the other one leads after the time of the lease, and no moment has two leaders."""
+    mock_clock.rate = 1  # the waits for the database end, too
+    at = now_us()
+    nodes = [node(each, name, monotonic=trio.current_time) for each, name in ((store, "one"), (other, "two"))]
+    for each in nodes:
+        await each.join()
+    led: list[str] = []
+    async with trio.open_nursery() as nursery:
+        scopes = [trio.CancelScope(), trio.CancelScope()]
+
+        async def run(number: int) -> None:
+            with scopes[number]:
+                await nodes[number].run()
+
+        for number in range(2):
+            nursery.start_soon(run, number)
+        for step in range(60):
+            at += SECOND // 2
+            await set_database_clock(store, at)
+            mock_clock.jump(0.5)
+            await trio.testing.wait_all_tasks_blocked(0.02)
+            leaders = [each.name for each in nodes if each.leads]
+            assert len(leaders) <= 1
+            led += leaders
+            if step == 20:
+                nodes[led[-1] == "two"]._address = refuse_to_beat
+        nursery.cancel_scope.cancel()
+    first, second = led[0], led[-1]
+    assert {first, second} == {"one", "two"}
+    assert 40 < len(led) < 59
+
+
+def refuse_to_beat() -> str:
+    """Fail as a node does that cannot reach the database."""
+    raise StoreError("the database is away")
 
 
 async def test_a_wrong_clock_is_logged_once(store: PostgresStore) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from sallyport.store.model import Store
 from tests.ports import free_port
 from tests.waiting import eventually
 
@@ -359,6 +360,13 @@ def databases_of_ended() -> list[str]:
 def adopt(names: Sequence[str]) -> None:
     """Let this forked process use databases again that other processes have left."""
     _left[:] = names
+
+
+async def set_database_clock(store: Store, at: int) -> None:
+    """Stop the clock of a test's database at a time in microseconds, or move the stopped clock. The nodes read it with
+    `now_us()`; the server's own clock goes on."""
+    sql = f"create or replace function now_us() returns bigint language sql volatile parallel safe return {at}::bigint"
+    await store.write(lambda tx: tx.execute(sql))
 
 
 def postgres_rows(url: str, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:

@@ -1,8 +1,11 @@
 """The whole service in simulated time. All tasks of the service run, over a store on disk. Trio's clock makes jumps,
 and the clock of the day follows it. In addition, the clock of the day can be set, as on a real machine.
 
-Parts that ask the machine itself for the time are not driven: the validity of certificates in files (`certs`), TLS, the
-duration of a revert of enforce mode, and with PostgreSQL the clock of the database (leases, prompts, challenges).
+With PostgreSQL, the clock of the database follows trio's clock too. It has the right time, whatever the clock of the
+day says. The service has no heartbeats: a jump of the time is longer than a lease, so each jump would cancel the tasks
+of the leader. `tests/nodes/test_service.py` drives leases in steps of half a second.
+
+OpenSSL asks the machine itself for the time when it verifies a certificate, so handshakes are not simulated.
 """
 
 from collections.abc import AsyncIterator
@@ -24,6 +27,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.areas import Areas, SetClock, running_engine
 from tests.areas.login.listen.conftest import Wire
 from tests.packets import pap
+from tests.peers.postgres import set_database_clock
 
 NAS = ("192.0.2.1", 40000)
 QUIET_S = 0.01
@@ -36,10 +40,15 @@ class DayClock(SetClock):
 
     def __init__(self, begin: datetime, mock: MockClock) -> None:
         super().__init__(int(begin.timestamp()) * SECOND)
+        self._begin = self.now
         self._mock = mock  # it is read in the threads of the store, too
 
     def __call__(self) -> int:
         return self.now + int(self._mock.current_time() * SECOND)
+
+    def right(self) -> int:
+        """Return the time that it would be if the clock had never been set."""
+        return self._begin + int(self._mock.current_time() * SECOND)
 
 
 @dataclass
@@ -61,10 +70,10 @@ class Simulated:
         number = next(self.numbers) & 0xFF
         return pap(user, password, identifier=number, authenticator=self.random.randbytes(16))
 
-    async def send(self, datagram: bytes) -> bytes:
+    async def send(self, datagram: bytes, *, is_accounting: bool = False) -> bytes:
         """Send a request, and return its answer."""
-        at = self.clock()
-        self.wire.auth.receive([(datagram, NAS, at, trio.current_time())])
+        at, exchange = self.clock(), self.wire.acct if is_accounting else self.wire.auth
+        exchange.receive([(datagram, NAS, at, trio.current_time())])
         self.areas.journal.flush()
         return (await self.wire.take())[0]
 
@@ -76,7 +85,11 @@ class Simulated:
         """Let time pass, in steps. After each step, all tasks do their due work."""
         until = trio.current_time() + seconds
         while (left := until - trio.current_time()) > 0:
-            self.mock.jump(min(step_s, left))
+            step = min(step_s, left)
+            if self.areas.store.is_shared:
+                at = self.clock.right() + int(step * SECOND)
+                await set_database_clock(self.areas.store, at)
+            self.mock.jump(step)
             await wait_all_tasks_blocked(QUIET_S)
             await self.areas.journal.drained()
 
@@ -103,6 +116,8 @@ async def simulated(directory: Path, begin: datetime, mock: MockClock, **setting
     clock = DayClock(begin, mock)
     mock.rate = 1  # the waits of the test itself end, too
     async with running_engine(directory) as store:
+        if store.is_shared:
+            await set_database_clock(store, clock.right())
         areas = Areas(store, clock, lockout_failures=10, more=settings)
         app = areas.app
         await areas.prepare()

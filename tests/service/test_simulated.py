@@ -1,5 +1,6 @@
 """The whole service in simulated time: a clock that is set, and weeks with a change of the time in them."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -99,3 +100,23 @@ async def test_days(tmp_path: Path, mock_clock: MockClock, first_night: datetime
         nights = [from_us(at).astimezone(BERLIN).date() for at in await service.readings()]
         assert nights == [first_night.date() + timedelta(days=day) for day in range(4)]
         assert await service.count("answers") <= 1
+
+
+async def test_certificates_of_the_installation_expire(tmp_path: Path, mock_clock: MockClock) -> None:
+    """`sallyport cert` uses the clock of the service: a certificate expires, is listed as expired, and is valid again
+    after it was renewed."""
+    async with simulated(tmp_path, datetime(2026, 6, 1, 12, tzinfo=UTC), mock_clock) as service:
+        run = service.areas.app.certificate_files.commands()
+
+        async def server() -> tuple[str, int]:
+            listed = json.loads(json.dumps(await run["cert.list"]({})()))
+            newest = max((each for each in listed if each["use"] == "server"), key=lambda each: each["days"])
+            return newest["state"], newest["days"]
+
+        await run["cert.init"]({"ca_name": "Tests CA", "hosts": ["radius.example.org"]})()
+        state, days = await server()
+        assert state == "valid" and days > 300
+        service.clock.pass_by((days + 2) * DAY)
+        assert (await server())[0] == "expired"
+        await run["cert.renew"]({})()
+        assert await server() == ("valid", days)

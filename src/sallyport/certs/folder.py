@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -31,6 +31,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from sallyport.base.clock import Clock, from_us, now_us
 from sallyport.base.errors import Conflict, NotFound, StartError
 from sallyport.base.text import fold
 from sallyport.certs.authority import (
@@ -318,9 +319,9 @@ class CertificateFolder:
             os.close(descriptor)
 
 
-def present() -> datetime:
+def present(clock: Clock = now_us) -> datetime:
     """Return the current time in whole seconds. Times in certificates have this resolution."""
-    return datetime.now(UTC).replace(microsecond=0)
+    return from_us(clock()).replace(microsecond=0)
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:

@@ -6,6 +6,7 @@ operation fails, but the certificate exists. It belongs to no tenant until `cert
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ import trio
 from cryptography import x509
 from pydantic import Field
 
+from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import KeyKind, common_name, fingerprint
@@ -112,12 +114,13 @@ def local_operations(
     tenants: Tenants,
     note: Note,
     gone: Gone,
+    clock: Clock,
     used: Callable[[], Mapping[str, Path]] = dict,
 ) -> LocalOperations:
     """Return the local operations of certificates. used: returns the certificate files that the settings name, by the
     name of the setting."""
     local = LocalOperations()
-    folder = files.folder
+    folder, now = files.folder, partial(present, clock)
 
     async def noted(
         action: str, certificates: Sequence[x509.Certificate], tenant: tuple[int, int] | None = None
@@ -155,9 +158,7 @@ def local_operations(
     @local("cert.init")
     async def init(wanted: NewAuthority) -> JSON:
         await files.change(
-            lambda folder: folder.make(
-                wanted.ca_name, wanted.hosts, present(), wanted.key_type, with_root=wanted.send_root
-            )
+            lambda folder: folder.make(wanted.ca_name, wanted.hosts, now(), wanted.key_type, with_root=wanted.send_root)
         )
         made = [read_certificates(path)[0] for path in (folder.ca, folder.server)]
         await noted("issue", made)
@@ -169,9 +170,7 @@ def local_operations(
         tenant_id = await chosen(wanted, numbers, None)
         if tenant_id is None:
             raise Invalid("there are several tenants: give the certificate's tenant with --org and --tenant")
-        made = await signed(
-            "issue", wanted.name, tenant_id, numbers, lambda folder: folder.issue(wanted.name, present())
-        )
+        made = await signed("issue", wanted.name, tenant_id, numbers, lambda folder: folder.issue(wanted.name, now()))
         return {**_shown(made), "path": str(folder.client(wanted.name))}
 
     @local("cert.renew")
@@ -181,7 +180,7 @@ def local_operations(
         numbers, name = await tenants.numbers(), wanted.name
 
         def sign(folder: CertificateFolder) -> x509.Certificate:
-            return folder.renew(name, wanted.hosts, present(), wanted.new_key, with_root=wanted.send_root)
+            return folder.renew(name, wanted.hosts, now(), wanted.new_key, with_root=wanted.send_root)
 
         tenant_id = None if name is None else await chosen(wanted, numbers, owners.tenant_of(name))
         if name is None or tenant_id is None:
@@ -201,7 +200,7 @@ def local_operations(
 
     @local("cert.revoke")
     async def revoke(wanted: Revoked) -> JSON:
-        found = await files.change(lambda folder: folder.revoke(wanted.wanted, present()))
+        found = await files.change(lambda folder: folder.revoke(wanted.wanted, now()))
         names = [(common_name(each), owners.by_fingerprint.get(fingerprint(each))) for each in found]
         await owners.forget([fingerprint(each) for each in found])
         told = await noted("revoke", found)
@@ -210,15 +209,17 @@ def local_operations(
 
     @local("cert.list")
     async def list_everything() -> JSON:
-        return await _everything(folder, owners, tenants, used())
+        return await _everything(folder, owners, tenants, used(), now())
 
     return local
 
 
-async def _everything(folder: CertificateFolder, owners: Owners, tenants: Tenants, used: Mapping[str, Path]) -> JSON:
+async def _everything(
+    folder: CertificateFolder, owners: Owners, tenants: Tenants, used: Mapping[str, Path], now: datetime
+) -> JSON:
     """Return all certificates: those that the settings name, the authority's certificate, and every certificate that
     the authority has issued."""
-    numbers, now = await tenants.numbers(), present()
+    numbers = await tenants.numbers()
 
     def read() -> list[Row]:
         rows = [row for setting, path in used.items() for row in _of_file(setting, path, now)]

@@ -109,7 +109,8 @@ def forget(tx: Tx, name: str) -> bool:
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
     """Renew the lease if the given node holds it. If the lease has expired, the given node takes it. Return None if
-    another node holds the lease.
+    another node holds the lease. If a lease ends later than a new one would, the clock of the database was ahead. Such
+    a lease has expired, too.
 
     A heartbeat calls this function, and must not wait for a transaction that has checked the lease with `holds`. A
     renewal does not conflict with the lock of `holds`. If the lease of another node has expired but is still locked,
@@ -117,7 +118,10 @@ def renew(tx: Tx, node_id: int) -> Lease | None:
     """
     until = f"until = now_us() + {LEASE_US}"
     renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"
-    ended = f"select name from leases where name = '{_LEASE}' and until < now_us() for update skip locked"
+    ended = (
+        f"select name from leases where name = '{_LEASE}' and until not between now_us() and now_us() + {LEASE_US} "
+        "for update skip locked"
+    )
     taken = (
         f"update leases set node_id = :id, fence = fence + 1, {until} where name = ({ended}) returning node_id, fence"
     )

@@ -134,12 +134,16 @@ def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
 
     If the value does not have the format that the RFC suggests, the list of pairs is empty. The packet is still valid.
     """
-    if len(value) < 4:
+    size = len(value)
+    if size < 4:
         return 0, []
+    vendor = int.from_bytes(value[:4])
+    if size > 5 and value[5] == size - 4:  # one pair, as nearly all senders have it
+        return vendor, [(value[4], value[6:])]
     try:
-        return int.from_bytes(value[:4]), list(pull_attributes(value, 4))
+        return vendor, list(pull_attributes(value, 4))
     except PacketError:
-        return int.from_bytes(value[:4]), []
+        return vendor, []
 
 
 class Layout:

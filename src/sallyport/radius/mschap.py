@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sallyport.base.text import password_text
 from sallyport.radius.attributes import push_vendor_attribute
@@ -109,8 +109,7 @@ _SIGNING: Final = b"Magic server to client signing constant"
 _ITERATION: Final = b"Pad to make it do more than one iteration"
 
 
-@dataclass(frozen=True, slots=True)
-class MsChap1:
+class MsChap1(NamedTuple):
     """An MS-CHAP attempt (RFC 2548 section 2.1.3). challenge: 8 octets. response: the NT response of 24 octets."""
 
     identifier: int
@@ -122,8 +121,7 @@ class MsChap1:
         return self.challenge
 
 
-@dataclass(frozen=True, slots=True)
-class MsChap2:
+class MsChap2(NamedTuple):
     """An MS-CHAPv2 attempt (RFC 2548 section 2.3.2).
 
     challenge, peer_challenge: 16 octets each. response: 24 octets. flags: the octet Flags, as sent.
@@ -168,11 +166,11 @@ def recognise(values: Mapping[tuple[int, int], Sequence[bytes]]) -> Offer | None
 
     values: the vendor attributes, as `Request.vendor_values()` returns them.
     """
-    offers = [(kind, value) for kind in _OFFERS for value in values.get((MICROSOFT, kind), ())]
+    offers = [(key[1], value) for key in values if key[0] == MICROSOFT and key[1] in _OFFERS for value in values[key]]
     if not offers:
         return None
     if len(offers) > 1:
-        return Unusable(" beside ".join(_OFFERS[kind][0] for kind, _ in offers))
+        return Unusable(" beside ".join(_OFFERS[kind][0] for kind, _ in sorted(offers)))
     challenges = values.get((MICROSOFT, MS_CHAP_CHALLENGE), ())
     if len(challenges) != 1:
         return Unusable(f"{len(challenges)} MS-CHAP-Challenges")

@@ -48,6 +48,11 @@ TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_
 """The methods in which the user can answer an Access-Challenge with a typed code."""
 
 
+_VERSION_1: Final = frozenset((MICROSOFT, kind) for kind in (MS_CHAP_RESPONSE, MS_CHAP_CPW_1, MS_CHAP_CPW_2))
+_VERSION_2: Final = frozenset((MICROSOFT, kind) for kind in (MS_CHAP2_RESPONSE, MS_CHAP2_CPW))
+"""The (vendor, type) of the attributes with an MS-CHAP attempt, by version."""
+
+
 def method_of(request: Request) -> str:
     """Return the authentication method of an Access-Request: a constant of `Method`."""
     first = request.first
@@ -62,11 +67,9 @@ def method_of(request: Request) -> str:
 
 def _microsoft(request: Request) -> str:
     values = request.vendor_values()
-    if any((MICROSOFT, kind) in values for kind in (MS_CHAP2_RESPONSE, MS_CHAP2_CPW)):
+    if not _VERSION_2.isdisjoint(values):
         return Method.MSCHAP2
-    if any((MICROSOFT, kind) in values for kind in (MS_CHAP_RESPONSE, MS_CHAP_CPW_1, MS_CHAP_CPW_2)):
-        return Method.MSCHAP
-    return Method.NONE
+    return Method.NONE if _VERSION_1.isdisjoint(values) else Method.MSCHAP
 
 
 def sent_password(request: Request, secret: SharedSecret) -> bytes:

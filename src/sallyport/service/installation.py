@@ -76,7 +76,13 @@ class CertificatesArea(Area):
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of certificates."""
         return certificate_operations.local_operations(
-            self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, self._named_files
+            self.files,
+            self._issued,
+            self._tenancy,
+            self._note,
+            self._revocations.revoke_certified,
+            self._parts.clock,
+            self._named_files,
         )
 
     def apply(self, settings: Settings) -> None:

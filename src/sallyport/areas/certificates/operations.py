@@ -1,6 +1,7 @@
 """HTTP operations of server certificates: /ad/...ServerCertificate(s)."""
 
 from collections.abc import Container, Sequence
+from datetime import datetime
 
 import trio
 from cryptography import x509
@@ -20,7 +21,6 @@ from sallyport.areas.domains.service import Domains
 from sallyport.base.answer import answers
 from sallyport.base.model import Done
 from sallyport.base.wire import Row
-from sallyport.certs.folder import present
 from sallyport.certs.supplicants import remarks
 from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
@@ -67,7 +67,13 @@ def operations(service: ServerCertificates, domains: Domains, gate: Gate) -> Ope
         and hash, and the number of EAP packets of the chain. The certificate is that of the domain, or one that is not
         set yet. Nothing is changed, and nothing is sent."""
         found = None if body.certificate else service.present(body.domainId, body.realm).chain
-        return Plain({"remarks": await trio.to_thread.run_sync(_remarks, found, body.certificate, body.serverName)})
+        return Plain(
+            {
+                "remarks": await trio.to_thread.run_sync(
+                    _remarks, found, body.certificate, body.serverName, service.now()
+                )
+            }
+        )
 
     return certificates
 
@@ -86,8 +92,8 @@ def _unreachable(found: DomainCertificate, realm_keys: Container[str]) -> list[s
     return [] if is_reached else [f"no login gets it: {row.realm} is no longer a realm of the domain; remove it"]
 
 
-def _remarks(chain: Sequence[x509.Certificate] | None, pem: str, server_name: str) -> list[Row]:
+def _remarks(chain: Sequence[x509.Certificate] | None, pem: str, server_name: str, now: datetime) -> list[Row]:
     return [
         {"supplicant": each.supplicant.value, "verdict": each.verdict.value, "text": each.text}
-        for each in remarks(chain or checked_chain(pem), present(), server_name)
+        for each in remarks(chain or checked_chain(pem), now, server_name)
     ]

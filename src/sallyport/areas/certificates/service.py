@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -101,10 +102,14 @@ class ServerCertificates:
             raise NotFound(NOT_FOUND)
         return found
 
+    def now(self) -> datetime:
+        """Return the time in whole seconds."""
+        return present(self._clock)
+
     async def warnings(self, found: Sequence[DomainCertificate]) -> list[Sequence[str]]:
         """Return what supplicants refuse about each of some certificates. It is kept for an hour, because the home page
         and `doctor` ask for all certificates, and each takes a millisecond or more."""
-        now = present()
+        now = self.now()
         hour = int(now.timestamp()) // HOUR_S
         row_keys = [(each.row.domain_id, each.row.realm_key, each.row.changed_at, hour) for each in found]
         told = {row_key: known for row_key in row_keys if (known := self._warnings.get(row_key)) is not None}

@@ -164,8 +164,7 @@ class Decision:
         object.__setattr__(self, "row", row)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Found:
+class Found(NamedTuple):  # as `Answer`
     """The data that the first factor has found about a login, in addition to its result.
 
     accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. keys: further encoded
@@ -187,6 +186,9 @@ class Found:
     challenge: bytes | None = None
     session_s: int | None = None
     password_at: str = ""
+
+    def __repr__(self) -> str:  # without keys, for logs of errors
+        return "Found(...)"
 
 
 NOTHING: Final = Found()

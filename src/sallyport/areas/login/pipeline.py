@@ -246,7 +246,7 @@ class Pipeline:
         if found is None:
             login.proven, login.continuation = False, partial(self._with_derived_key, login, domain, entry.psk, product)
             return None
-        login.found = replace(login.found, keys=found.attributes, keys_in_clear=found.in_clear)
+        login.found = login.found._replace(keys=found.attributes, keys_in_clear=found.in_clear)
         return decision
 
     async def _with_derived_key(self, login: Login, domain: Domain, psk: bytes, product: str) -> Decision:
@@ -259,7 +259,7 @@ class Pipeline:
         entry = self.bypass.entry(domain.id, key, login.arrival.at)
         decision = self._decide_station(login, domain, entry)
         if entry is not None and entry.psk == psk and decision.admits:
-            login.found = replace(login.found, keys=found.attributes, keys_in_clear=found.in_clear)
+            login.found = login.found._replace(keys=found.attributes, keys_in_clear=found.in_clear)
         return decision
 
     def _decide_station(

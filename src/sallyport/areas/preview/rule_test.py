@@ -284,7 +284,7 @@ class RuleTest:
             user = await self._pipeline.user(domain, login.user)
             if user is None:
                 return Reason.UNKNOWN_USER
-            login.found = replace(login.found, groups=login.found.groups | user.groups)
+            login.found = login.found._replace(groups=login.found.groups | user.groups)
             return PASSED
         if domain.first_factor is FirstFactor.NONE:
             if not asked.client:

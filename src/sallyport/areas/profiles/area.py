@@ -1,6 +1,7 @@
 """The entrance of profiles."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from starlette.routing import BaseRoute
 
@@ -12,7 +13,7 @@ from sallyport.areas.profiles.configured import ProfileKind
 from sallyport.areas.profiles.service import Profiles
 from sallyport.areas.profiles.signing import ProfileSigner
 from sallyport.areas.profiles.trust import ServerTrust
-from sallyport.certs.folder import CertificateFolder
+from sallyport.certs.folder import CertificateFolder, present
 from sallyport.radius.eap.server_certificate import ServerCertificate
 from sallyport.settings.settings import Settings
 from sallyport.store.erasure import Rows
@@ -34,7 +35,8 @@ class ProfilesArea(Area):
     ) -> None:
         settings = parts.settings
         self._parts, self._domains = parts, domains
-        trust = ServerTrust(parts.certificates.server, certificates, CertificateFolder(settings.data_dir).ca)
+        own = CertificateFolder(settings.data_dir).ca
+        trust = ServerTrust(parts.certificates.server, certificates, own, partial(present, parts.clock))
         self._signer = ProfileSigner(settings.profile_certificate, settings.profile_key)
         self.service = Profiles(parts.store, trust, self._signer, parts.clock)
         self.configured = (ProfileKind(self.service),)

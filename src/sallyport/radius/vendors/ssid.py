@@ -28,6 +28,7 @@ _CISCO_PAIR: Final = (9, 1)
 _CISCO_KEY: Final = b"cisco-wlan-ssid="
 _NAMES_OF_AP: Final = ((29671, 3), (29671, 1))
 """Attributes of Meraki with the name of the access point. Meraki sends the SSID only in Called-Station-Id."""
+_NAMING: Final = frozenset((*_OF_VENDORS, _CISCO_PAIR, *_NAMES_OF_AP))
 _MAYBE_WIRELESS: Final = frozenset({None, b"", (18).to_bytes(4), (19).to_bytes(4)})
 """Values of NAS-Port-Type with which Called-Station-Id may name an SSID. None: the attribute is absent."""
 _PAIR: Final = rb"[0-9a-f]{2}"
@@ -41,9 +42,11 @@ _MAC: Final = re.compile(
 def ssid(request: Request) -> str:
     """Return the SSID that a request names. Return "" if it names none. This function raises no errors."""
     first = request.first
-    if VENDOR_SPECIFIC in first and (found := _of_vendor(request)):
-        return found
-    names = _names_of_ap(request) if VENDOR_SPECIFIC in first else ()
+    names: tuple[bytes, ...] = ()
+    if VENDOR_SPECIFIC in first and not _NAMING.isdisjoint(request.vendor_values()):
+        if found := _of_vendor(request):
+            return found
+        names = _names_of_ap(request)
     return ssid_of_called_station(first.get(CALLED_STATION_ID), first.get(NAS_PORT_TYPE), names)
 
 

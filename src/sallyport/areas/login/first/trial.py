@@ -6,7 +6,7 @@ remains unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from secrets import token_bytes
 from typing import Final
@@ -135,7 +135,7 @@ class Trials:
 def _responded(name: bytes, password: bytes) -> bytes:
     attempt = MsChap2(0, token_bytes(16), token_bytes(16), b"")
     response = challenge_response(attempt.nt_challenge(hashed_name(name)), nt_hash(password))
-    return push_attempt(replace(attempt, response=response))
+    return push_attempt(attempt._replace(response=response))
 
 
 def _described(login: Login, reason: Reason) -> str:

@@ -285,7 +285,7 @@ class RadSec:
         if not self._room.take(client.id, client.tenant_id):
             return self._refuse(connection, "overload")
         self._senders.welcomed(connection.source[0])
-        connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
+        connection.scope.deadline = trio.current_time() + (who.expires - present(self._clock)).total_seconds()
         log.info("radsec_connected", client=client.name, peer=connection.source[0])
         try:
             await self._converse(connection, tls, auth, acct)

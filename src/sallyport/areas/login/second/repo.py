@@ -189,11 +189,11 @@ def discard(tx: Tx, new: Prompt) -> None:
 
 def deny(tx: Tx, user_key: str) -> None:
     """Deny a user's prompts whose result was not used yet. Their owners lose them, so that no answer of a provider is
-    stored any more. An approval that a node is about to use cannot be used."""
+    stored any more. An approval that a node is about to use cannot be used, not even if the prompt has just expired."""
     tx.execute(
         f"update prompts set outcome = '{Outcome.NOT_ME}', owner = '', "
         f"waiter = case when outcome = '{Outcome.APPROVED}' then '' else waiter end "
-        f"where user_key = :user_key and consumed_by is null and expires_at > now_us() "
+        f"where user_key = :user_key and consumed_by is null "
         f"and ({_PENDING} or outcome = '{Outcome.APPROVED}')",
         user_key=user_key,
     )

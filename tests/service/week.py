@@ -1,0 +1,206 @@
+"""Days of the whole service in simulated time.
+
+    python -m tests.service.week --days 7 --seed 1
+
+Each hour, users log in by PAP, CHAP, MS-CHAPv2 and with a one-time code, a session is accounted, and tokens are used.
+Each day, a user is locked out, a directory is read, a token expires, a switch to enforce mode is reverted, and the
+clock repeats a second at midnight UTC, as after a leap second. At random hours, the clock is wrong for an hour.
+"""
+
+import argparse
+import logging
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from zoneinfo import ZoneInfo
+
+import pyotp
+import structlog
+import trio
+from trio.testing import MockClock
+
+from sallyport.areas.directory.schedules.schedule import Timing
+from sallyport.areas.domains.domain import Mode
+from sallyport.base.clock import SECOND, from_us, iso_seconds
+from sallyport.base.errors import Unauthenticated
+from sallyport.radius.packet import ACCESS_ACCEPT
+from sallyport.web.scope import Role
+from tests.packets import accounting, attributes, chap, mschap2
+from tests.service.simulated import Simulated, simulated
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+BERLIN = ZoneInfo("Europe/Berlin")
+BEGIN = datetime(2026, 10, 23, 22, tzinfo=UTC)
+"""Midnight in Berlin, a day before the end of daylight saving time."""
+STEPS = (HOUR, -HOUR, -7 * DAY, 90 * DAY)
+"""By how many seconds the clock of the day is wrong for an hour."""
+READ_AT = 150
+"""The minute of the day at which the directory is read."""
+
+
+@dataclass
+class Week:
+    """A run. counts: what has happened. tokens: the access tokens, with the time of their end in microseconds."""
+
+    service: Simulated
+    random: Random
+    counts: Counter[str] = field(default_factory=Counter)
+    tokens: list[tuple[str, int]] = field(default_factory=list)
+    lab: int = 0
+
+    async def prepare(self) -> None:
+        """Add what the days need: a domain that demands one-time codes, and the schedule of a directory."""
+        areas = self.service.areas
+        await self.service.schedule(Timing(times=(READ_AT,), zone=BERLIN.key))
+        self.lab = await areas.domains.add(areas.tenant, "lab")
+        await areas.add_user(self.lab, "cyd", b"hello")
+        made, _ = await areas.seeds.enrol(self.lab, "cyd")
+        self._app = pyotp.TOTP(made.seed)
+        await areas.seeds.confirm(self.lab, "cyd", self._code())
+        await areas.providers.set(self.lab, "totp", {}, 60)
+        await areas.domains.set_mode([self.lab], Mode.ENFORCE)
+        await self.service.pass_by(2 * MINUTE)
+
+    def _code(self) -> str:
+        """Return the code that the user's phone shows. Its clock is right."""
+        return self._app.at(self.service.clock.right() // SECOND)
+
+    async def day(self, *, with_steps: bool) -> None:
+        """Let a day pass."""
+        locked, reverted = self.random.sample(range(24), 2)
+        wrong = set(self.random.sample(range(24), 2)) if with_steps else set[int]()
+        for hour in range(24):
+            step = self.random.choice(STEPS) if hour in wrong else 0.0
+            if step:
+                self.counts["wrong clocks"] += 1
+                self.service.clock.pass_by(step)
+            left_s = HOUR
+            await self._log_in()
+            await self._use_tokens(makes_one=hour == 3)
+            if hour == locked:
+                await self._lock_out()
+                left_s -= 16 * MINUTE
+            if hour == reverted:
+                await self._revert()
+                left_s -= 31 * MINUTE
+            await self._pass_by(left_s)
+            self.service.clock.pass_by(-step)
+
+    async def _pass_by(self, seconds: float) -> None:
+        """Let a time pass. At midnight UTC, the clock repeats a second."""
+        clock = self.service.clock
+        to_midnight_s = DAY - clock.right() / SECOND % DAY
+        if to_midnight_s < seconds:
+            await self.service.pass_by(to_midnight_s, step_s=20 * MINUTE)
+            clock.pass_by(-1)
+            self.counts["leap seconds"] += 1
+            await self._log_in()
+            clock.pass_by(1)  # else the seconds of all days add up
+            seconds -= to_midnight_s
+        await self.service.pass_by(seconds, step_s=20 * MINUTE)
+
+    async def _log_in(self) -> None:
+        service = self.service
+        before = await service.count("events")
+        code = self._code()
+        for way, datagram in {
+            "PAP": service.request("ann", "hello"),
+            "CHAP": chap("ann", "hello"),
+            "MS-CHAPv2": mschap2("ann", "hello"),
+        }.items():
+            answer = await service.send(datagram)
+            assert answer[0] == ACCESS_ACCEPT, way
+            assert await service.send(datagram) == answer, "a retransmission gets the same answer"
+            self.counts[way] += 1
+        assert not await service.logs_in("ann", "wrong")
+        is_right = abs(service.clock() - service.clock.right()) < 2 * SECOND
+        assert await service.logs_in("cyd@lab", f"hello{code}") is is_right, "one-time code"
+        session = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"%d" % self.counts["PAP"])
+        await service.send(accounting(session), is_accounting=True)
+        self.counts["one-time code"] += 1
+        self.counts["accounting"] += 1
+        assert await service.count("events") == before + 5, "each login is stored, and none is deleted"
+
+    async def _lock_out(self) -> None:
+        for guess in range(10):
+            assert not await self.service.logs_in("bob", f"wrong {guess}")
+        assert not await self.service.logs_in("bob"), "locked out"
+        await self.service.pass_by(16 * MINUTE, step_s=4 * MINUTE)
+        assert await self.service.logs_in("bob"), "the lock-out has ended"
+        self.counts["lock-outs"] += 1
+
+    async def _revert(self) -> None:
+        """Switch to enforce mode for half an hour. The revert does not depend on the clock of the day."""
+        areas = self.service.areas
+        await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=30)
+        await self.service.pass_by(29 * MINUTE, step_s=MINUTE)
+        assert areas.domains.table.present(areas.domain).mode is Mode.ENFORCE
+        await self.service.pass_by(2 * MINUTE, step_s=MINUTE)
+        assert areas.domains.table.present(areas.domain).mode is Mode.MONITOR
+        self.counts["reverts"] += 1
+
+    async def _use_tokens(self, *, makes_one: bool) -> None:
+        areas, now = self.service.areas, self.service.clock()
+        if makes_one:
+            until = now + int(5 * HOUR * SECOND)
+            _, token = await areas.tenancy.create_token(1, 1, Role.AUDITOR, f"day {len(self.tokens)}", until)
+            self.tokens.append((token, until))
+        for token, until in self.tokens:
+            try:
+                await areas.tenancy.authenticate(token)
+                assert now < until, "an expired token is accepted"
+                self.counts["accepted tokens"] += 1
+            except Unauthenticated:
+                assert now >= until, "a valid token is refused"
+                self.counts["expired tokens"] += 1
+
+    async def check_end(self, days: int) -> None:
+        """Check what holds after all days."""
+        service = self.service
+        nights = {from_us(at).astimezone(BERLIN).date() for at in await service.readings()}
+        right = {(BEGIN.astimezone(BERLIN).date().toordinal()) + day for day in range(days)}
+        assert right <= {each.toordinal() for each in nights}, "the directory is read each night"
+        self.counts["readings of the directory"] = len(await service.readings())
+        await service.pass_by(2 * MINUTE)
+        assert await service.count("answers") == 0, "answers are deleted"
+
+
+async def pass_days(directory: Path, mock: MockClock, days: int, seed: int, *, with_steps: bool = True) -> Counter[str]:
+    """Run a service for some days. Return what has happened. Raises AssertionError if a promise is broken."""
+    async with simulated(directory, BEGIN, mock) as service:
+        week = Week(service, Random(seed))
+        await week.prepare()
+        for _ in range(days):
+            await week.day(with_steps=with_steps)
+        await week.check_end(days)
+        week.counts["events"] = await service.count("events")
+        return week.counts
+
+
+def main() -> int:
+    """Run the days of the command line, and print a report. Return 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.service.week")
+    parser.add_argument("--days", type=int, default=7, help="the number of days; default: 7")
+    parser.add_argument("--seed", type=int, default=1, help="selects the hours of what happens; default: 1")
+    given = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        mock = MockClock(rate=1)
+        counts = trio.run(pass_days, Path(directory), mock, given.days, given.seed, clock=mock)
+    print(
+        f"{given.days} days from {iso_seconds(int(BEGIN.timestamp()) * SECOND)}, seed {given.seed}, "
+        f"{time.monotonic() - began:.0f} s: every promise holds"
+    )
+    for what, number in counts.items():
+        print(f"{number:8} {what}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
