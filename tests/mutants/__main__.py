@@ -6,8 +6,8 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from random import Random
 
 from tests.mutants.areas import AREAS, Area
 from tests.mutants.mutations import Mutant, Source
@@ -62,9 +62,17 @@ def mutants_of(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
 
 
 def sample(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
-    """Return some of the mutants, the same for the same seed, in the order of their files and lines, so that the test
-    that has noticed one probably notices the next one."""
-    chosen = Random(seed).sample(mutants, size) if 0 < size < len(mutants) else mutants
+    """Return some of the mutants, the same for the same seed: those with the lowest hashes. So a change of the source
+    changes little of the sample.
+
+    size: their number; 0 for all. They are in the order of their files and lines, because the test that has noticed one
+    probably notices the next one.
+    """
+
+    def position(mutant: Mutant) -> bytes:
+        return sha256(f"{seed} {mutant.place}".encode()).digest()
+
+    chosen = sorted(mutants, key=position)[:size] if size else mutants
     return sorted(chosen, key=lambda mutant: (mutant.path, mutant.number))
 
 

@@ -297,11 +297,15 @@ def test_a_long_change_shows_its_difference(tmp_path: Path) -> None:
 
 
 def test_a_sample_is_in_the_order_of_the_source(tmp_path: Path) -> None:
-    """The same seed gives the same mutants. Neighbours run one after the other."""
-    mutants = source_of(tmp_path, "def f(a):\n" + "    g(a)\n" * 20).mutants
+    """The same seed gives the same mutants, and a new line changes few. Neighbours run one after the other."""
+    text = "def f(a):\n" + "".join(f"    g(a, {number})\n" for number in range(20))
+    mutants = source_of(tmp_path, text).mutants
     chosen = sample(mutants, 7, 1)
     assert chosen == sample(mutants, 7, 1) != sample(mutants, 7, 2)
     assert [each.line for each in chosen] == sorted(each.line for each in chosen)
+    changed = sample(source_of(tmp_path, text.replace("f(a):", "f(a):\n    h()")).mutants, 7, 1)
+    assert len({each.place for each in chosen} & {each.place for each in changed}) >= 6
+    assert sample(mutants, 0, 1) == mutants
 
 
 def test_results_of_changed_files(tmp_path: Path) -> None:

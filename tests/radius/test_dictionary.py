@@ -365,3 +365,10 @@ def test_the_name_of_a_value() -> None:
     """An attribute is named in any case. A number without a name has none."""
     assert KNOWN.value_name("service-type", 2) == "Framed-User"
     assert KNOWN.value_name("Service-Type", 250) is None
+
+
+def test_a_signed_number(directory: Callable[..., Path]) -> None:
+    """An attribute of the type signed shows negative numbers."""
+    known = load(directory(dictionary_own="ATTRIBUTE Offset 250 signed"))
+    assert known.attribute("Offset").type is DataType.SIGNED
+    assert known.decode(0, 250, b"\xff\xff\xff\xfe") == "-2"

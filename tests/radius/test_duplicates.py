@@ -169,3 +169,38 @@ def test_a_request_that_waited_through_a_silence_has_its_window() -> None:
     duplicates.park(entry)
     duplicates.unpark(entry, now=100)
     assert note(duplicates, NAS, 1, ONE, now=114) == (entry, False)
+
+
+def test_the_gap_between_the_requests_of_a_login() -> None:
+    """The gap is the time between the last two requests, which tells how long the NAS waits. A new login has none."""
+    duplicates = Duplicates(15)
+    entry, _ = note(duplicates, NAS, 1, ONE, now=10)
+    assert (entry.first, entry.last, entry.gap) == (10, 10, 0)
+    note(duplicates, NAS, 1, ONE, now=13)
+    assert (entry.first, entry.last, entry.gap) == (10, 13, 3)
+    following, _ = note(duplicates, NAS, 2, TWO, now=18)
+    following.follows(entry)
+    assert (following.first, following.last, following.gap) == (10, 18, 5)
+
+
+def test_unsigned_requests_of_two_senders_are_distinguished() -> None:
+    """The same octets from another address are another request."""
+    duplicates = Duplicates(15)
+    other = ("192.0.2.2", NAS[1])
+    assert [note(duplicates, each, 1, ONE, now=0, signed=False)[1] for each in (NAS, other)] == [True, True]
+
+
+def test_a_request_that_waited_counts_for_the_limit() -> None:
+    """Many requests that end their wait in a window start a new window, as new requests do."""
+    duplicates = Duplicates(15, max_entries=10)
+    entries = [note(duplicates, NAS, number, ONE, now=0)[0] for number in range(10)]
+    for entry in entries:
+        duplicates.park(entry)
+    for entry in entries:
+        duplicates.unpark(entry, now=100)
+    first, _ = note(duplicates, NAS, 99, ONE, now=101)  # starts a window
+    for number in range(100, 109):
+        note(duplicates, NAS, number, ONE, now=102)
+    assert note(duplicates, NAS, 99, ONE, now=103) == (first, False)
+    note(duplicates, NAS, 110, ONE, now=104)  # starts another one
+    assert note(duplicates, NAS, 0, ONE, now=105)[1]

@@ -73,7 +73,7 @@ def test_rfc_2759() -> None:
     """The login of RFC 2759 section 9.2 gives the hashes, challenge, response and authenticator response that are in
     the RFC."""
     assert nt_hash(b"clientPass") == HASH_2
-    assert nt_hash_hash(HASH_2) == HASH_HASH_2
+    assert nt_hash_hash(HASH_2) == NtKey(HASH_2).hash_hash == HASH_HASH_2
     assert ATTEMPT_2.nt_challenge(USER).hex() == "d02e4386bce91226"
     assert NtKey(HASH_2).made(ATTEMPT_2, USER)
     assert authenticator_response(ATTEMPT_2, HASH_HASH_2, USER) == b"S=407A5589115FD0D6209F510FE9C04566932CDA56"

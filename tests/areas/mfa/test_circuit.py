@@ -164,6 +164,8 @@ def test_strengths_are_ordered() -> None:
     assert Strength.TWO_CHANNELS < Strength.PHISHING_RESISTANT
     assert Strength.PHISHING_RESISTANT > Strength.ANY
     assert Strength.ANY <= Strength.ANY
+    assert not Strength.ANY > Strength.ANY
+    assert not Strength.ANY < Strength.ANY
     assert not Strength.ANY >= Strength.TWO_CHANNELS
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sallyport.areas.mfa.contract import Behaviour
+from sallyport.areas.mfa.okta import _identifier
 from sallyport.areas.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from tests.areas.mfa.benches import HttpBench, okta_bench
 from tests.areas.mfa.host import USER, assert_unknown, question
@@ -237,3 +238,16 @@ async def test_a_push_of_an_older_version_is_polled(bench: Bench) -> None:
     (links,) = json.loads((await provider.start(question())).handle)
     assert (await provider.poll(json.dumps(links))).outcome is Outcome.WAITING
     await provider.aclose()
+
+
+@pytest.mark.parametrize("text", ["00u1", "a-b_C9", "x" * 100])
+def test_an_id_of_okta(text: str) -> None:
+    """Letters, digits, hyphens and underscores can be a part of a path."""
+    assert _identifier(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "a/b", "..", "a?b", "a%2fb", "\u00e4", "\u0661", "x" * 101])
+def test_an_id_that_would_change_the_path(text: str) -> None:
+    """An id from an answer of a server is never sent back as another path."""
+    with pytest.raises(ProviderError, match="no usable id"):
+        _identifier(text)

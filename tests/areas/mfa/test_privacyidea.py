@@ -434,3 +434,14 @@ async def test_the_url_may_have_a_path(server: Server, bench: HttpBench) -> None
     assert server.calls[-1].path == "/pi/validate/check"
     assert server.calls[-1].parameters == {"user": USER, "pass": CODE}
     await provider.aclose()
+
+
+@pytest.mark.parametrize("transaction", ["../../token", "", "a b", "x" * 101])
+@pytest.mark.parametrize("challenge", [PUSH, MAIL], ids=["push", "mail"])
+async def test_a_transaction_that_would_change_the_path(
+    server: Server, provider: PrivacyIdea, challenge: Json, transaction: str
+) -> None:
+    """An id from an answer of a server is never sent back as another path."""
+    server.replies["triggerchallenge"] = triggered({**challenge, "transaction_id": transaction})
+    with pytest.raises(ProviderError, match="usable transaction_id"):
+        await provider.start(question())

@@ -3,11 +3,14 @@
 from importlib.metadata import EntryPoint
 from typing import ClassVar
 
+import pytest
 import structlog
 
 from sallyport.areas.mfa.host import Fields
+from sallyport.areas.mfa.provider import ProviderError
 from sallyport.areas.mfa.providers import BUILT_IN, GROUP, available
 from sallyport.areas.mfa.totp import Totp
+from sallyport.areas.mfa.wallet import _number
 
 
 class Acme(Totp):
@@ -66,3 +69,11 @@ def test_a_plug_in_is_registered() -> None:
 def test_only_built_in_providers_without_plug_ins() -> None:
     """If no other package adds a provider, the registry has only the built-in ones."""
     assert set(available()) >= {provider.name for provider in BUILT_IN}
+
+
+@pytest.mark.parametrize("handle", ["", "x", "-1", "1 ", "\u0661", "1" * 19])
+def test_a_handle_that_is_not_from_the_wallet(handle: str) -> None:
+    """A handle names a presentation request by its number, which fits into the database."""
+    assert _number("9" * 18) == 10**18 - 1
+    with pytest.raises(ProviderError, match="names no presentation request"):
+        _number(handle)

@@ -48,6 +48,15 @@ def test_the_order_of_names(site: Site) -> None:
     assert UserNames().of(site.authority.certificate("Ann", ALL[:1]).certificate).name == "pc.example.com"
 
 
+def test_an_object_id(site: Site) -> None:
+    """The object id is a URI or the common name, in lower case. Another common name is none."""
+    number = "8A7B0000-1111-2222-3333-44445555666F"
+    by_id = UserNames((NamedBy.OBJECT_ID,))
+    uri = x509.UniformResourceIdentifier(f"URN:UUID:{number}")
+    names = [by_id.of(site.authority.certificate(*each).certificate).name for each in (("x", [uri]), (number,), ("x",))]
+    assert names == [number.lower(), number.lower(), ""]
+
+
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 129, 250])
 def test_principal_names_of_any_length(site: Site, size: int) -> None:
     """A principal name can be so long that its length is encoded in two octets."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.radius.eap.certificate import _of_microsoft, certificate_facts
-from sallyport.radius.eap.certificate_names import MAX_FACT, MAX_FACTS
+from sallyport.radius.eap.certificate_names import CERTIFICATE_KEYS, MAX_FACT, MAX_FACTS
 from tests.radius.eap.certificates import Authority, upn
 
 SID = "S-1-5-21-1004336348-1177238915-682003330-512"
@@ -65,6 +65,7 @@ def test_a_certificate_of_active_directory(authority: Authority) -> None:
         "eku=1.3.6.1.5.5.7.3.2", "eku=clientAuth", "eku=1.2.3.4", f"template={TEMPLATE}", "template=User",
         f"sid={SID}",
     )  # fmt: skip
+    assert {each.partition("=")[0] for each in certificate_facts(certificate)} <= set(CERTIFICATE_KEYS)
 
 
 def test_a_certificate_of_intune(authority: Authority) -> None:
@@ -114,4 +115,13 @@ def test_texts_with_invalid_octets(authority: Authority) -> None:
     """A text of a template that is not valid in its encoding has replacement characters. Other octets give no text."""
     assert list(_of_microsoft(microsoft("20.2", b"\x0c\x03a\xffb"))) == [("template", "a\ufffdb")]
     assert list(_of_microsoft(microsoft("20.2", b"\x1e\x03\x00ab"))) == [("template", "a\ufffd")]
-    assert list(_of_microsoft(microsoft("20.2", b"\x0c\x04ab"))) == [("template", "")]
+    for wrong in (b"\x0c\x04ab", b"\x1e\x04\x00a", b"\x1e\x00"):
+        assert list(_of_microsoft(microsoft("20.2", wrong))) == [("template", "")]
+
+
+def test_names_of_other_kinds(authority: Authority) -> None:
+    """A directory name is a fact. A name of a kind that nobody knows is none."""
+    other = x509.OtherName(x509.ObjectIdentifier("1.2.3.4"), b"\x0c\x03abc")
+    person = x509.DirectoryName(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Ann B")]))
+    certificate = authority.certificate("x", [other, person]).certificate
+    assert [each for each in certificate_facts(certificate) if each.startswith("san")] == ["san=CN=Ann B"]

@@ -6,18 +6,18 @@ import pytest
 from OpenSSL import SSL
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.attributes import USER_NAME, USER_PASSWORD
+from sallyport.radius.attributes import EAP_MESSAGE, USER_NAME, USER_PASSWORD
 from sallyport.radius.eap import packet as eap
-from sallyport.radius.eap.conversation import MAX_NAME, Conversation
+from sallyport.radius.eap.conversation import MAX_NAME, Conversation, failed
 from sallyport.radius.eap.methods import UNCHECKED, Terms, offers
 from sallyport.radius.eap.model import Check, Done, Failed, Failure, MsChap, Next, Passed, Password, Step, Verdict
 from sallyport.radius.eap.packet import EXTENSIONS, NAMED_OUTSIDE, REQUEST, RESPONSE, Framing, Packet
 from sallyport.radius.eap.password_methods import MAX_STEPS, Gtc, MsChapV2
 from sallyport.radius.eap.peap import PeapPhase
 from sallyport.radius.eap.server import _context
-from sallyport.radius.eap.ttls import MAX_ATTRIBUTES, TtlsPhase, pull_avps, push_avp
+from sallyport.radius.eap.ttls import MAX_ATTRIBUTES, TtlsPhase, _values, pull_avps, push_avp
 from sallyport.radius.eap.tunnel import Tunnel, _Watch, openssl_reason, watch_certificate
-from sallyport.radius.mschap import NtKey, nt_hash
+from sallyport.radius.mschap import MICROSOFT, MS_CHAP2_RESPONSE, MS_CHAP_CHALLENGE, NtKey, nt_hash
 from sallyport.radius.mschap_reply import ErrorCode
 from tests.radius.eap.conftest import PASSWORD, USER, Site
 from tests.radius.eap.users import EVERYTHING
@@ -173,12 +173,54 @@ def test_the_longest_identity(size: int) -> None:
         assert (ended.success, ended.reason) == (False, "an identity of 254 octets")
 
 
+def test_a_response_inside_a_tunnel_without_a_request() -> None:
+    """The reason of an inner conversation is kept. Any other end of it has a reason too."""
+    refused = Done(False, b"", USER, "gtc", reason="wrong password", failure=Failure.REFUSED)
+    assert failed(refused) == Failed("wrong password", Failure.REFUSED)
+    assert failed(Done(False, b"", USER, "gtc")) == Failed("a response without a request inside the tunnel")
+
+
 def test_an_answer_before_any_request() -> None:
     """A Nak in place of the identity ends the conversation without a method."""
     conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
     with pytest.raises(PacketError):
         conversation.receive(eap.encode(Packet(RESPONSE, 0, eap.NAK, b"\x04")))
     assert not isinstance(conversation._outcome, Done)
+
+
+class ATunnel:
+    """A tunnel whose implicit challenge is known."""
+
+    def export(self, _label: bytes, size: int) -> bytes:
+        return bytes(range(size))
+
+
+@pytest.mark.parametrize(("size", "is_asked"), [(50, True), (49, False), (51, False)])
+def test_a_response_inside_ttls_has_its_length(size: int, is_asked: bool) -> None:
+    """An MS-CHAP2-Response has 50 octets, and the identifier of the implicit challenge (RFC 5281 section 11.2.4)."""
+    phase = TtlsPhase(cast(Tunnel, ATunnel()), offers(Terms(None, EVERYTHING)), EVERYTHING, now=0)
+    phase.established(None)
+    challenge = push_avp(MS_CHAP_CHALLENGE, bytes(range(16)), MICROSOFT)
+    response = push_avp(MS_CHAP2_RESPONSE, b"\x10" + bytes(size - 1), MICROSOFT)
+    step = phase.respond(push_avp(USER_NAME, USER) + challenge + response)
+    assert isinstance(step, Check if is_asked else Failed)
+
+
+def test_a_second_login_inside_ttls() -> None:
+    """While the password is checked, no other password is taken."""
+    phase = TtlsPhase(cast(Tunnel, ATunnel()), offers(Terms(None, EVERYTHING)), EVERYTHING, now=0)
+    phase.established(None)
+    login = push_avp(USER_NAME, USER) + push_avp(USER_PASSWORD, PASSWORD)
+    assert isinstance(phase.respond(login), Check)
+    assert phase.respond(login) == Failed("a second login inside TTLS")
+
+
+def test_an_eap_packet_in_several_avps() -> None:
+    """EAP-Message may occur several times, as in RADIUS. Other attributes may not."""
+    found = _values(push_avp(EAP_MESSAGE, b"one ") + push_avp(EAP_MESSAGE, b"two"))
+    assert found == {(0, EAP_MESSAGE): b"one two"}
+    with pytest.raises(PacketError, match="twice"):
+        _values(push_avp(USER_NAME, b"a") + push_avp(USER_NAME, b"b"))
 
 
 def test_a_first_factor_that_checks_nothing(site: Site) -> None:

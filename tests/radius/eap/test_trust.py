@@ -45,3 +45,13 @@ def test_long_chains_are_not_kept_with_a_session() -> None:
     assert kept_issuers([made, made]) == (made,)
     assert kept_issuers([made] * (MAX_ISSUERS_OCTETS // 300)) is None
     assert len(key_of(made)) == 64
+
+
+def test_the_anchor_of_a_chain_is_the_nearest_one() -> None:
+    """Both the root and the issuing authority may be anchors. Without the issuing one, it is the last certificate."""
+    root = MadeAuthority("Root")
+    issuing = MadeAuthority("Issuing", root)
+    chain = [MadeAuthority("Ann", issuing).certificate, issuing.certificate, root.certificate]
+    keys = [key_of(each) for each in chain]
+    assert Trust([issuing.certificate, root.certificate]).anchor_of(chain) == keys[1]
+    assert Trust([root.certificate]).anchor_of(chain) == keys[2]

@@ -106,7 +106,8 @@ def test_nps_before_rras() -> None:
     """
     both = capture("microsoft-rras").plus(NPS, source=PROXY).identity()
     single = capture("microsoft-rras").plus(source=PROXY).identity()
-    for identity in (both, single):
+    from_itself = capture("microsoft-rras").plus(NPS).identity()
+    for identity in (both, single, from_itself):
         assert identity.forwarded
         assert described(identity.product) == "Microsoft NPS, certain: Proxy-State fe80:: and a counter"
         assert identity.nas is not None

@@ -133,3 +133,9 @@ def test_an_access_point_without_a_name() -> None:
     """An empty name is no prefix. A name with a colon is removed as a whole."""
     assert ssid_of_called_station(b":corp", None, (b"",)) == ssid_of_called_station(b":corp", None)
     assert ssid_of_called_station(b"AP:1:corp", None, (b"", b"AP:1")) == "corp"
+
+
+def test_an_empty_port_type() -> None:
+    """Some access points send NAS-Port-Type without a value."""
+    assert ssid_of_called_station(b"aa-bb-cc-dd-ee-ff:corp", b"") == "corp"
+    assert ssid_of_called_station(b"aa-bb-cc-dd-ee-ff:corp", (15).to_bytes(4)) == ""

@@ -77,7 +77,12 @@ def test_an_empty_value_is_passed_over() -> None:
     assert told((2011, 255, b" "), (25506, 255, b"S5500"))[0] == "S5500"
 
 
-def test_the_firmware_of_a_smartedge() -> None:
-    """Redback's attribute OS-Version has the number 112."""
-    assert told((2352, 112, b"SEOS-12.1.1.4")) == ("", "SEOS-12.1.1.4")
-    assert told((2352, 113, b"SEOS-12.1.1.4")) == ("", "")
+@pytest.mark.parametrize(
+    ("vendor", "kind"),
+    [(14559, 8), (9148, 56), (2352, 112), (7779, 7)],
+    ids=["CoovaChilli", "Acme Packet", "Redback", "Infoblox"],
+)
+def test_the_numbers_of_firmware(vendor: int, kind: int) -> None:
+    """These are the numbers of the vendors' dictionaries. The next attribute is not read."""
+    assert told((vendor, kind, b"SEOS-12.1.1.4")) == ("", "SEOS-12.1.1.4")
+    assert told((vendor, kind + 2, b"SEOS-12.1.1.4")) == ("", "")
