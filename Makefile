@@ -84,10 +84,9 @@ bench: $(READY) $(if $(QUICK),,peers)
 explore: $(READY)
 	$(BIN)/python -m tests.explore $(ARGS)
 
-# Runs the whole service in simulated time for DAYS (7), over the engine that SALLYPORT_TEST_ENGINE names. SEED selects the
-# hours of what happens.
+# Runs the whole service in simulated time for DAYS (7). SEED selects the hours of what happens; ENGINE is sqlite or postgres.
 week: $(READY)
-	$(BIN)/python -m tests.service.week --days $(or $(DAYS),7) $(if $(SEED),--seed $(SEED))
+	SALLYPORT_TEST_ENGINE=$(or $(ENGINE),sqlite) $(BIN)/python -m tests.service.week --days $(or $(DAYS),7) $(if $(SEED),--seed $(SEED))
 
 # Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/soak.md.
 # SEED repeats the schedule of a campaign; ENGINE is sqlite or postgres.
