@@ -338,8 +338,10 @@ def make_backup(site: Site, number: int) -> bool:
     """Make a backup at a node, and return whether it is made."""
     directory = site.nodes[number].directory / "backups"
     directory.mkdir(exist_ok=True)
-    before, key = time.monotonic(), (site.nodes[number].data_dir / "master.key").read_text()
-    if not site.command(number, "db", "backup", str(directory), "--keep", "2"):
-        return False
+    file, key = site.nodes[number].data_dir / "master.key", ""
+    while key != file.read_text():  # a rotation during the backup leaves open which key it needs
+        before, key = time.monotonic(), file.read_text()
+        if not site.command(number, "db", "backup", str(directory), "--keep", "2"):
+            return False
     site.backups.append(Kept(max(directory.iterdir(), key=lambda path: path.stat().st_mtime_ns), before, key))
     return True

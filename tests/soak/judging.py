@@ -186,6 +186,7 @@ def _check_backup(
     backup = site.backups[-1]
     known = {station: each for ended, some in kept if ended < backup.before for station, each in some.items()}
     place = directory / "restored"
+    shutil.rmtree(place, ignore_errors=True)
     (place / "data").mkdir(parents=True)
     (place / "data").chmod(0o700)
     (place / "data" / "master.key").write_text(backup.key)
@@ -195,7 +196,6 @@ def _check_backup(
     if done.returncode:
         return [f"db restore: {done.returncode} {done.stderr[-500:]}"]
     rows = [Row(*row) for row in copy.rows("select station, applied_decision, user_name from events")]
-    shutil.rmtree(place)
     figures.restored += len(known)
     return checks.restored(known, rows)
 
