@@ -47,7 +47,7 @@ async def test_the_leader_alone_works(store: PostgresStore, other: PostgresStore
         await each._beat()
     async with trio.open_nursery() as nursery:
         for each in nodes:
-            nursery.start_soon(while_leading, each, [partial(work, each.name)])
+            nursery.start_soon(partial(while_leading, begin=trio.lowlevel.checkpoint), each, [partial(work, each.name)])
         await until(lambda: running == ["one"])
         clocks[0].now += 10
         await until(lambda: running == [])

@@ -5,7 +5,6 @@ FreeRADIUS checks the responses, and its answers are decrypted and compared with
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -113,7 +112,7 @@ def blank(request: pytest.FixtureRequest) -> MsChap1 | MsChap2:
 
 def made(blank: MsChap1 | MsChap2, hashed: bytes) -> MsChap1 | MsChap2:
     """Return the attempt that a client makes with an NT hash."""
-    return replace(blank, response=challenge_response(blank.nt_challenge(USER), hashed))
+    return blank._replace(response=challenge_response(blank.nt_challenge(USER), hashed))
 
 
 def answered(server: RadiusClient, attempt: MsChap1 | MsChap2) -> tuple[int, bytes, Hiding]:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -129,7 +130,8 @@ async def simulated(directory: Path, begin: datetime, mock: MockClock, **setting
             await nursery.start(app.events.login_log.run)
             for task in (app.follower.run, *app.areas.node_tasks):
                 nursery.start_soon(task)
-            nursery.start_soon(while_leading, app.parts.cluster, app.areas.leader_tasks)
+            leading = partial(while_leading, begin=app.parts.settled.begin)
+            nursery.start_soon(leading, app.parts.cluster, app.areas.leader_tasks)
             await nursery.start(app.login.first.run)
             await nursery.start(app.login.second.run)
             yield Simulated(areas, clock, Wire(areas, waiting), mock)

@@ -36,12 +36,18 @@ async def every(seconds: float, work: Callable[[], Awaitable[object]], *, failur
         await trio.sleep(seconds)
 
 
-async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable[object]]]) -> None:
+async def while_leading(
+    cluster: Cluster, tasks: Sequence[Callable[[], Awaitable[object]]], *, begin: Callable[[], Awaitable[object]]
+) -> None:
     """Run tasks whenever this node holds the lease. The tasks are cancelled when the node loses the lease, and start
-    again when the node holds the lease again. Continue until cancelled."""
+    again when the node holds the lease again. Continue until cancelled.
+
+    begin: work that ends before the tasks start, each time.
+    """
     while True:
         while not cluster.leads:
             await trio.sleep(LOOK_S)
+        await begin()
         async with trio.open_nursery() as nursery:
             for task in tasks:
                 nursery.start_soon(task)

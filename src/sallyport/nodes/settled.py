@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import SallyportError
 from sallyport.nodes.periodic import every
 from sallyport.store.model import Store, Tx
 
@@ -35,7 +36,7 @@ class _Settled:
 
 
 class SettledClock:
-    """The settled time in microseconds. `run` must be running; before its first look, the time is 0, so that no row is
+    """The settled time in microseconds. `run` must be running. Before the first look, the time is 0, so that no row is
     deleted.
 
     store: the store for periodic work of the node with the lease. clock: the clock of the day. monotonic: a clock in
@@ -57,10 +58,16 @@ class SettledClock:
     def _now(self, settled: _Settled) -> int:
         return settled.at + int((self._monotonic() - self._looked_at) * SECOND)
 
-    async def run(self) -> None:
-        """Compare the clocks every LOOK_S seconds, until cancelled. At first, read the time that this node or another
-        one has stored."""
+    async def begin(self) -> None:
+        """Read the time that this node or another one has stored, and compare the clocks."""
         self._settled = None
+        try:
+            await self.look()
+        except SallyportError as error:
+            log.warning("settled_time_not_stored", error=str(error))
+
+    async def run(self) -> None:
+        """Compare the clocks every LOOK_S seconds, until cancelled."""
         await every(LOOK_S, self.look, failure="settled_time_not_stored")
 
     async def look(self) -> None:

@@ -89,7 +89,8 @@ async def serve(
                     background.start_soon(task)
                 if app.login.spool is not None:
                     await background.start(app.login.spool.run)
-                background.start_soon(while_leading, app.parts.cluster, app.areas.leader_tasks)
+                leading = partial(while_leading, begin=app.parts.settled.begin)
+                background.start_soon(leading, app.parts.cluster, app.areas.leader_tasks)
                 await background.start(app.login.first.run)
                 await background.start(app.login.second.run)
                 background.start_soon(_measure_lag, app)
