@@ -19,7 +19,8 @@ OUTSIDE = {
     *KEPT, "access_tokens", "administrators", "answers", "authorities", "certificate_files", "config_version",
     "configured_items", "configured_slices", "console_sessions", "domains", "identities", "issued_certificates",
     "limits", "organizations", "outlet_places", "password_policies", "radius_client_history", "radius_clients",
-    "revocation_entries", "revocation_lists", "revoked_certificates", "sign_in_attempts", "tenant_rows", "tenants",
+    "revocation_entries", "revocation_lists", "revoked_certificates", "settled_time", "sign_in_attempts", "tenant_rows",
+    "tenants",
 }  # fmt: skip
 """Tables whose rows belong to a tenant or to the installation."""
 
