@@ -4,11 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
-from io import BytesIO
 from pathlib import Path
 
 import pytest
+
+from tests.deploy.earlier import export
 
 ROOT = Path(__file__).parents[2]
 SERVICE, TOOLS = "tests/setup python3 service", "tests/setup python3\n"
@@ -127,9 +127,7 @@ def test_a_failed_installation_shows_what_pip_says(tmp_path: Path) -> None:
 @needs_make
 def test_the_demo_of_a_fresh_clone(tmp_path: Path) -> None:
     """The demo of a fresh clone takes less than 140 MB, shows its progress, and works."""
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
-    with tarfile.open(fileobj=BytesIO(archive)) as tar:
-        tar.extractall(tmp_path, filter="data")
+    export("HEAD", tmp_path)
     shown = subprocess.run(["make", "demo", "ONCE=1"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert "packages of requirements.lock into .venv" in shown and " fetched, the last one: " in shown
     assert "Where to go on" in shown
