@@ -189,9 +189,10 @@ async def test_an_accept_that_is_not_stored_yet_is_denied_too(wire: Wire, script
     """The user approves a prompt, and has denied a login on a page a moment before: the store writes the denial first.
     The Accept is neither stored nor sent."""
     denials, denial = wire.areas.app.factors.denials, Denial(wire.areas.domain, "ann", DeniedAt.PAGE)
-    is_decided = threading.Event()
+    is_written, is_decided = threading.Event(), threading.Event()
 
     def write(tx: Tx) -> None:
+        is_written.set()
         assert is_decided.wait(60)
         denials.write(tx, denial)
 
@@ -202,6 +203,7 @@ async def test_an_accept_that_is_not_stored_yet_is_denied_too(wire: Wire, script
     wire.put(a_login(new_session()))
     await prompted(script)
     wire.nursery.start_soon(deny_slowly)
+    await until(is_written.is_set)
     script.answer(0, Outcome.APPROVED)
     await until(lambda: wire.areas.journal._writing == 1, seconds=50)
     is_decided.set()
