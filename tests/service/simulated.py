@@ -29,6 +29,7 @@ from tests.areas import Areas, SetClock, running_engine
 from tests.areas.login.listen.conftest import Wire
 from tests.packets import pap
 from tests.peers.postgres import set_database_clock
+from tests.waiting import until
 
 NAS = ("192.0.2.1", 40000)
 QUIET_S = 0.01
@@ -84,8 +85,8 @@ class Simulated:
 
     async def pass_by(self, seconds: float, *, step_s: float = 60.0) -> None:
         """Let time pass, in steps. After each step, all tasks do their due work."""
-        until = trio.current_time() + seconds
-        while (left := until - trio.current_time()) > 0:
+        end = trio.current_time() + seconds
+        while (left := end - trio.current_time()) > 0:
             step = min(step_s, left)
             if self.areas.store.is_shared:
                 at = self.clock.right() + int(step * SECOND)
@@ -134,6 +135,7 @@ async def simulated(directory: Path, begin: datetime, mock: MockClock, **setting
             nursery.start_soon(leading, app.parts.cluster, app.areas.leader_tasks)
             await nursery.start(app.login.first.run)
             await nursery.start(app.login.second.run)
+            await until(lambda: app.parts.settled() > 0)  # a test may set the clock at once
             yield Simulated(areas, clock, Wire(areas, waiting), mock)
             nursery.cancel_scope.cancel()
             waiting.cancel_scope.cancel()
