@@ -55,7 +55,7 @@ async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
 @pytest.mark.parametrize("restarts", [False, True], ids=["while the service runs", "with restarts"])
 async def test_a_clock_that_is_wrong_for_hours(machine: Machine, restarts: bool) -> None:
     """A clock that is 90 days ahead changes the settled time only if it stays so for a day of running, also if the
-    service is started again in between. The log says so once for each start or less."""
+    service is started again in between. The log has at most one warning for each start."""
     for _ in range(2):
         machine.clock.pass_by(90 * DAY)
         if restarts:

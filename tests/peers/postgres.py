@@ -364,7 +364,7 @@ def adopt(names: Sequence[str]) -> None:
 
 async def set_database_clock(store: Store, at: int) -> None:
     """Stop the clock of a test's database at a time in microseconds, or move the stopped clock. The nodes read it with
-    `now_us()`; the server's own clock goes on."""
+    `now_us()`; the server's own clock continues."""
     sql = f"create or replace function now_us() returns bigint language sql volatile parallel safe return {at}::bigint"
     await store.write(lambda tx: tx.execute(sql))
 

@@ -45,7 +45,7 @@ READ_AT = 150
 
 @dataclass
 class Week:
-    """A run. counts: what has happened. tokens: the access tokens, with the time of their end in microseconds."""
+    """A run. counts: how often each action was taken. tokens: the access tokens, with their end in microseconds."""
 
     service: Simulated
     random: Random
@@ -171,7 +171,7 @@ class Week:
 
 
 async def pass_days(directory: Path, mock: MockClock, days: int, seed: int, *, with_steps: bool = True) -> Counter[str]:
-    """Run a service for some days. Return what has happened. Raises AssertionError if a promise is broken."""
+    """Run a service for some days. Return the numbers of what it did. Raises AssertionError if a promise is broken."""
     async with simulated(directory, BEGIN, mock) as service:
         week = Week(service, Random(seed))
         await week.prepare()

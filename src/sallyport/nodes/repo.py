@@ -109,8 +109,8 @@ def forget(tx: Tx, name: str) -> bool:
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
     """Renew the lease if the given node holds it. If the lease has expired, the given node takes it. Return None if
-    another node holds the lease. If a lease ends later than a new one would, the clock of the database was ahead. Such
-    a lease has expired, too.
+    another node holds the lease. A lease that ends more than twice its duration from now has expired, too, because the
+    clock of the database was ahead. Smaller corrections of the clock take the lease from nobody.
 
     A heartbeat calls this function, and must not wait for a transaction that has checked the lease with `holds`. A
     renewal does not conflict with the lock of `holds`. If the lease of another node has expired but is still locked,
@@ -119,7 +119,7 @@ def renew(tx: Tx, node_id: int) -> Lease | None:
     until = f"until = now_us() + {LEASE_US}"
     renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"
     ended = (
-        f"select name from leases where name = '{_LEASE}' and until not between now_us() and now_us() + {LEASE_US} "
+        f"select name from leases where name = '{_LEASE}' and until not between now_us() and now_us() + {2 * LEASE_US} "
         "for update skip locked"
     )
     taken = (

@@ -24,8 +24,14 @@ MAX_DEPTH: Final = 16
 MAX_PATH: Final = 400
 MAX_LINKS: Final = 16
 _DAMAGED: Final = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(EOFError, OSError, RuntimeError, ValueError),  # ValueError: a name that is not UTF-8 although the zip says so
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,  # a name that is not UTF-8 although the zip says so
 )
 _ENCRYPTED: Final = 1
 """The flag of an encrypted entry of a zip file (APPNOTE.TXT 4.4.4)."""
