@@ -14,10 +14,11 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import ConfigError, StoreError
 from sallyport.store.model import Tx, Value
 from sallyport.store.postgres import check_driver
+from sallyport.store.postgres.connection import Connection
 from sallyport.store.postgres.dialer import FIRST_PAUSE_S, MAX_PAUSE_S, Dialer, Pause
-from sallyport.store.postgres.engine import HUNG_S, WATCH_S, PostgresStore
+from sallyport.store.postgres.engine import HUNG_S, WATCH_S, PostgresStore, _Readers
 from sallyport.store.postgres.migration import exists
-from sallyport.store.postgres.transaction import COPIED
+from sallyport.store.postgres.transaction import COPIED, Inserts
 from sallyport.store.search import SearchIndex
 from sallyport.store.slices import BATCH_S
 from tests.nodes.conftest import Open, opened
@@ -160,6 +161,22 @@ async def test_a_long_read_ends_if_the_server_answers(postgres: PostgresStore) -
         postgres._readers._busy[connection] -= 2 * HUNG_S  # as if it had begun before
         await trio.sleep(3 * WATCH_S)
         gate.open()
+
+
+async def test_a_new_connection_that_fails(tmp_path: Path) -> None:
+    """If the server ends a connection before its first read, the read fails with an error of the store."""
+    dialer = Dialer(database_in(tmp_path), Pause())
+
+    class Lost(Dialer):
+        def connect(self) -> Connection:
+            connection = dialer.connect()
+            connection.close()
+            return connection
+
+    readers = _Readers(Lost("", Pause()), Inserts(), 1, 1.0)
+    with pytest.raises(StoreError):
+        await readers.run(names)
+    assert readers._busy == {}
 
 
 async def test_the_service_waits_for_one_write_of_a_request(postgres: PostgresStore) -> None:
