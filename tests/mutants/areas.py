@@ -98,7 +98,13 @@ AREAS = {
             "console/test_rules.py console/test_people.py",
         ),
         _area("mfa", "areas/mfa", "areas/mfa"),
-        _area("store", "store", "store", has_postgres=True),
+        _area(
+            "store",
+            "store",
+            "store nodes/test_announcements.py nodes/test_migration.py nodes/test_searches.py "
+            "nodes/test_server.py nodes/test_settled.py areas/audit/test_changes.py areas/audit/test_large_entries.py",
+            has_postgres=True,
+        ),
         _area("signin", "areas/signin", "areas/signin console/test_sign_in.py console/test_guard.py"),
     )
 }
