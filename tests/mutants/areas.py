@@ -89,7 +89,14 @@ AREAS = {
         Area("roles", ["src/sallyport/areas"], ["tests/api/test_refusals.py"], has_roles=True),
         _area("radius", "radius", "radius"),
         _area("login", "areas/login", "areas/login areas/preview"),
-        _area("policy", "areas/policy", "areas/policy areas/login areas/preview"),
+        _area(
+            "policy",
+            "areas/policy",
+            "areas/policy areas/preview areas/configuration/test_apply.py areas/configuration/test_round_trip.py "
+            "areas/login/test_facts.py areas/login/eap/test_bypass.py areas/login/listen/test_lockout.py "
+            "areas/login/listen/test_not_me.py areas/login/second/test_rule_demands.py console/test_roles.py "
+            "console/test_rules.py console/test_people.py",
+        ),
         _area("mfa", "areas/mfa", "areas/mfa"),
         _area(
             "store",
