@@ -90,13 +90,26 @@ AREAS = {
         Area("roles", ["src/sallyport/areas"], ["tests/api/test_refusals.py"], has_roles=True),
         _area("radius", "radius", "radius"),
         _area("login", "areas/login", "areas/login areas/preview"),
-        _area("policy", "areas/policy", "areas/policy areas/login areas/preview"),
+        _area(
+            "policy",
+            "areas/policy",
+            "areas/policy areas/preview areas/configuration/test_apply.py areas/configuration/test_round_trip.py "
+            "areas/login/test_facts.py areas/login/eap/test_bypass.py areas/login/listen/test_lockout.py "
+            "areas/login/listen/test_not_me.py areas/login/second/test_rule_demands.py console/test_roles.py "
+            "console/test_rules.py console/test_people.py",
+        ),
         _area(
             "mfa",
             "areas/mfa",
             "areas/mfa areas/configuration/test_apply.py areas/configuration/test_web.py console/test_domains.py",
         ),
-        _area("store", "store", "store", has_postgres=True),
+        _area(
+            "store",
+            "store",
+            "store nodes/test_announcements.py nodes/test_migration.py nodes/test_searches.py "
+            "nodes/test_server.py nodes/test_settled.py areas/audit/test_changes.py areas/audit/test_large_entries.py",
+            has_postgres=True,
+        ),
         _area(
             "signin",
             "areas/signin",

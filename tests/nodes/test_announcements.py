@@ -7,9 +7,10 @@ import pytest
 import trio
 
 from sallyport.areas.users.accounts.account import UserChange
-from sallyport.store.foreign import CONFIGURATION, PRINCIPALS, TOKENS, ForeignChange
+from sallyport.store.foreign import CONFIGURATION, PRINCIPALS, PROMPTS, TOKENS, USERS, ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
+from sallyport.store.postgres.listener import change_of
 from sallyport.web.scope import Role
 from tests.nodes.conftest import Pair, until
 from tests.peers.postgres import needs_postgres
@@ -93,6 +94,21 @@ async def test_an_announcement_of_another_program_is_ignored(
     await store.write(lambda tx: tx.execute("update config_version set version = version + 1"))
     await until(lambda: bool(changes))
     assert changes == [ForeignChange(CONFIGURATION, 0)]
+
+
+@pytest.mark.parametrize(
+    ("payload", "change"),
+    [
+        (b"configuration 0", ForeignChange(CONFIGURATION, 0)),
+        (b"principals 7", ForeignChange(PRINCIPALS, 7)),
+        (b"tokens 0", ForeignChange(TOKENS, 0)),
+        (b"users 9223372036854775807", ForeignChange(USERS, 2**63 - 1)),
+        (b"prompts 0 a1", ForeignChange(PROMPTS, 0, "a1")),
+    ],
+)
+def test_an_announcement_keeps_its_form(payload: bytes, change: ForeignChange) -> None:
+    """The triggers of existing databases, and nodes of the previous release, send these texts."""
+    assert change_of(payload) == change
 
 
 async def test_a_changed_password_holds_on_every_node(pair: Pair) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from functools import partial
@@ -189,6 +190,19 @@ async def test_a_worker_that_starts_during_a_restore(keeper: Keeper, tmp_path: P
     assert [each.name for each in keeper.place.parent.glob("*.restore*")] == []
 
 
+async def test_a_copy_of_the_store_needs_no_other_directory(
+    sqlite: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sallyport db copy` keeps its temporary file beside the store, because /tmp may be small, and others may read
+    it. It leaves no file, also if the target cannot be used."""
+    keeper, there = Keeper(sqlite, sqlite.path), {each.name for each in tmp_path.iterdir()}
+    await keeper.configuration.change(partial(put, name="a"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(StoreError, match="refused"):
+        await keeper.copies.copy_to("postgresql://sallyport@127.0.0.1:1/sallyport")
+    assert {each.name for each in tmp_path.iterdir()} == there
+
+
 async def test_two_restores_at_once(keeper: Keeper, tmp_path: Path) -> None:
     """Two restores at the same time are made one after the other."""
     await keeper.copies.backup(tmp_path / "b.db")
@@ -251,7 +265,9 @@ async def test_work_for_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Pa
     assert type(await receive.receive()) is StoreError
 
 
-@pytest.mark.parametrize("name", ["{}", "{}-wal", "{}.reserve", "master.key"])
+@pytest.mark.parametrize(
+    "name", ["{}", "{}-wal", "{}.reserve", "master.key", "lock", "control.sock", "admin.token"], ids=lambda name: name
+)
 async def test_a_backup_never_replaces_the_store(keeper: Keeper, name: str) -> None:
     """The store's own files are refused as target, however their path is written."""
     path = keeper.place

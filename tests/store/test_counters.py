@@ -2,7 +2,7 @@
 
 from sallyport.store import counters
 from sallyport.store.counters import NO_ROW, PART_BITS
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import ListQuery, Store, Tx
 
 
 async def test_a_place_is_found(store: Store) -> None:
@@ -26,3 +26,18 @@ async def test_a_place_is_found(store: Store) -> None:
         assert counters.seek(tx, 1, "list", 9002) == (NO_ROW, 0)
 
     await store.write(check)
+
+
+async def test_a_page_beyond_the_end_is_empty(store: Store) -> None:
+    """A page that begins after the last row has no rows, and the total."""
+
+    def check(tx: Tx) -> None:
+        counters.add_row(tx, 1, "list", 5, 5000)
+        query = ListQuery(1, 6000, 10)
+        assert counters.whole_page(tx, _id, "select id from devices", "devices", query, counter="list") == ([], 5000)
+
+    await store.write(check)
+
+
+def _id(*, id: int) -> int:
+    return id

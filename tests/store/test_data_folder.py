@@ -9,7 +9,7 @@ import pytest
 
 from sallyport.base.errors import Locked, StartError
 from sallyport.settings.listening import process_name
-from sallyport.store.data_folder import Reserve, open_data_directory
+from sallyport.store.data_folder import LOCK, Reserve, check_lock, installation_id, open_data_directory
 
 MIB = 1 << 20
 
@@ -33,6 +33,31 @@ def test_one_process_owns_a_directory(tmp_path: Path) -> None:
         open_data_directory(tmp_path)
     os.close(first)
     os.close(open_data_directory(tmp_path))
+
+
+def test_the_lock_of_another_process_is_found(tmp_path: Path) -> None:
+    """A command that only reads finds out whether a process owns the directory, and creates no file in it."""
+    check_lock(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    descriptor = open_data_directory(tmp_path)
+    with pytest.raises(Locked, match=re.escape(f"{tmp_path} is in use by {process_name(os.getpid())}")):
+        check_lock(tmp_path)
+    os.close(descriptor)
+    check_lock(tmp_path)
+    (tmp_path / LOCK).unlink()
+    (tmp_path / LOCK).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StartError, match="lock"):
+        check_lock(tmp_path)
+
+
+def test_a_directory_keeps_its_id(tmp_path: Path) -> None:
+    """The id is made once, differs from that of another directory, and stays through restarts and upgrades."""
+    (tmp_path / "other").mkdir()
+    first = installation_id(tmp_path)
+    assert re.fullmatch("[0-9a-f]{16}", first)
+    assert installation_id(tmp_path) == first != installation_id(tmp_path / "other")
+    (tmp_path / "installation").write_text("0123456789abcdef\n")  # as an earlier release has written it
+    assert installation_id(tmp_path) == "0123456789abcdef"
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
@@ -74,9 +99,45 @@ def test_a_reserve_of_before_is_cut_to_size(tmp_path: Path, size: int) -> None:
     assert (path.stat().st_size if path.exists() else 0) == size
 
 
+class ReserveOnDisk(Reserve):
+    """A reserve on a disk with a given number of free octets."""
+
+    free = 0
+
+    def _free(self) -> int:
+        return self.free
+
+
+def test_a_disk_that_is_nearly_full_is_not_reserved(tmp_path: Path) -> None:
+    """A new reserve leaves free space of its own size. What a reserve file of before has already counts."""
+    path = tmp_path / "reserve"
+    reserve = ReserveOnDisk(path, MIB)
+    reserve.free = 2 * MIB - 1
+    reserve.refill()
+    assert (reserve.released, path.exists()) == (True, False)
+    Reserve(path, MIB // 2).refill()
+    reserve.free = MIB // 2 + MIB - 1
+    reserve.refill()
+    assert reserve.released
+    reserve.free += 1
+    reserve.refill()
+    assert (reserve.released, path.stat().st_size) == (False, MIB)
+    again = ReserveOnDisk(path, MIB)
+    again.refill()
+    assert not again.released
+
+
+def test_a_reserve_of_before_is_released(tmp_path: Path) -> None:
+    """A start on a full disk can free the space of a reserve that the settings do not want any more."""
+    Reserve(tmp_path / "reserve", MIB).refill()
+    assert Reserve(tmp_path / "reserve", 0).release()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_reserve_never_raises(tmp_path: Path) -> None:
-    """A missing directory raises no error; the space is then not reserved."""
+    """A missing directory raises no error; the space is then not reserved. It does not count as a full disk."""
     reserve = Reserve(tmp_path / "gone" / "reserve", MIB)
     reserve.refill()
     assert reserve.released
     assert not reserve.release()
+    assert reserve.has_room(MIB)

@@ -81,6 +81,22 @@ def test_a_search_reads_no_row_of_another_domain(connection: sqlite3.Connection,
     assert 0 < steps < 500
 
 
+def test_three_letters_are_looked_up(connection: sqlite3.Connection) -> None:
+    """A search for three letters reads no other row of its domain: the index has their trigram."""
+    tx, steps = SqliteTx(connection), 0
+    INDEX.add_all(tx, [IndexEntry(DOMAIN, row_id, ("xyz",)) for row_id in range(1, 3001)])
+    INDEX.add(tx, DOMAIN, 5000, ("abc",))
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    connection.set_progress_handler(step, 1)
+    assert ids(tx, "abc") == [5000]
+    assert 0 < steps < 500
+
+
 def _id(*, id: int) -> int:
     return id
 

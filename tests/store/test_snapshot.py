@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
@@ -12,7 +13,7 @@ import trio.testing
 
 from sallyport.base.errors import NotFound, StoreError
 from sallyport.store.model import Store, T, Tx, Work
-from sallyport.store.snapshot import WAIT_S, Configuration, Snapshot, stamp
+from sallyport.store.snapshot import POLL_S, WAIT_S, Configuration, Snapshot, stamp
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import running_store
 from tests.store.conftest import NO_NAMES, names, put
@@ -217,6 +218,34 @@ async def test_what_is_in_memory_stands_while_the_store_fails(
         await forgotten.wait()
         nursery.cancel_scope.cancel()
     assert listed.value == ["a", "b"]
+
+
+class CountedReads:
+    """A store that only counts reads. Each of them finds the version that is in memory."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    async def read(self, work: Work[int]) -> int:
+        self.reads += 1
+        assert self.reads < 100
+        await trio.lowlevel.checkpoint()
+        return -1
+
+
+async def test_an_announced_change_is_looked_up_at_once(autojump_clock: trio.testing.MockClock) -> None:
+    """After `look`, the store is read without a pause, and then again every POLL_S."""
+    store = CountedReads()
+    configuration = Configuration(cast(Store, store))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.watch)
+        await trio.sleep(POLL_S / 4)
+        configuration.look()
+        await trio.sleep(POLL_S / 4)
+        assert store.reads == 2
+        await trio.sleep(10 * POLL_S)
+        assert store.reads == 12
+        nursery.cancel_scope.cancel()
 
 
 def is_partial(tx: Tx) -> bool:

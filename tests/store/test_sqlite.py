@@ -22,6 +22,7 @@ from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickR
 from sallyport.store.data_folder import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
+from sallyport.store.postgres.migration import STEPS
 from sallyport.store.sqlite import READERS, SqliteStore
 from sallyport.store.turns import WRITES
 from tests.areas import running_store
@@ -97,6 +98,21 @@ insert into endpoint_users (domain_id, name, user_type, credential_type, privile
     updated_at, name_key) values (1, 'bob', 'Local', '', '', 'Local', 0, 0, 'bob'),
     (1, 'ann', 'Local', '', '', 'directory', 0, 0, 'ann');
 """
+_CLIENT = (
+    "insert into radius_clients (tenant_id, name, name_key, network, secret, all_domains, product, "
+    "require_message_authenticator, limit_proxy_state, password_verified, created_at) "
+    "values (1, 'vpn', 'vpn', '192.0.2.128/25', x'61', 1, '', 'auto', 'auto', 0, 1)"
+)
+
+
+def test_a_released_step_keeps_its_name() -> None:
+    """Each database has the names of its steps. With another name, a step would be applied again."""
+    assert {"m0001_baseline", "m0010_network_bits", "m0016_sign_in_attempts", "m0019_login_facts"} <= {
+        each.name for each in ALL._migrations
+    }
+    assert {"p0001_baseline", "p0005_node_senders", "p0018_sign_in_attempts", "p0019_login_facts"} <= {
+        each.name for each in STEPS
+    }
 
 
 def test_an_interrupted_first_start_continues(tmp_path: Path) -> None:
@@ -124,6 +140,7 @@ def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) 
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(Path(__file__).with_name("baseline.sql").read_text())
         connection.execute(_SESSION)
+        connection.execute(_CLIENT)
         connection.executescript(_USERS)
         connection.commit()
     opened(path).close()
@@ -136,6 +153,8 @@ def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) 
         counted = connection.execute("select value from counters where name = 'endpoint_users/user_type'")
         assert counted.fetchall() == [(types.count("Local"),)]
         assert connection.execute("select user_name, user_key from sessions").fetchall() == [(" Zoë", "zoë")]
+        bits = connection.execute("select network_bits from radius_clients").fetchall()
+        assert bits == [("4" + "11000000" + "00000000" + "00000010" + "1",)]
 
 
 @pytest.mark.parametrize("content", [b"text, not a database\n" * 100, b"SQLite format 3\0" + bytes(4080)])

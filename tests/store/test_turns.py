@@ -13,7 +13,7 @@ import trio.testing
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import Invalid, StoreError, TookTooLong
-from sallyport.store.connections import SLICE_S, Allowance, Readers
+from sallyport.store.connections import MAX_STRETCH, SLICE_S, Allowance, Readers
 from sallyport.store.model import Store, Tx, Work
 from sallyport.store.postgres.connection import Cursor
 from sallyport.store.postgres.engine import WRITE_S as POSTGRES_WRITE_S
@@ -203,28 +203,34 @@ async def test_long_searches_share_the_time(sqlite: SqliteStore) -> None:
 def test_a_pause_is_no_time_of_a_search() -> None:
     """The time of a search that pauses for another one is not reduced by the pause, but all pauses have a limit."""
     now, slices = 0.0, TimeSlices(1)
-    allowance = Allowance(10, slices, lambda: now)
 
-    def run_for_20_s() -> None:
+    def run_for(seconds: float) -> None:
         nonlocal now
         slices.take()
-        now += 20
+        now += seconds
         slices.give()
 
-    with allowance:
-        now = 2 * SLICE_S
+    def pause(allowance: Allowance, seconds: float) -> None:
+        nonlocal now
+        now += 2 * SLICE_S
         assert not allowance.is_spent()
-        other = threading.Thread(target=run_for_20_s)
+        other = threading.Thread(target=run_for, args=[seconds])
         other.start()
         while not slices.others_wait:
-            pass
+            time.sleep(0.001)
         assert not allowance.is_spent()
         other.join()
-        assert now == 20 + 2 * SLICE_S
+
+    with Allowance(10, slices, lambda: now) as allowance:
+        pause(allowance, 15)
+        assert now == 15 + 2 * SLICE_S
         now += 10 - 3 * SLICE_S
         assert not allowance.is_spent()
         now += 2 * SLICE_S
         assert allowance.is_spent()
     with Allowance(10, slices, lambda: now) as allowance:
         now += 10 + SLICE_S
+        assert allowance.is_spent()
+    with Allowance(10, slices, lambda: now) as allowance:
+        pause(allowance, MAX_STRETCH * 10)
         assert allowance.is_spent()

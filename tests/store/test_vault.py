@@ -107,7 +107,7 @@ def test_a_key_file_is_made_once(tmp_path: Path) -> None:
 
 def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
     """If a store has sealed values, a missing key is an error, and no new key is made."""
-    with pytest.raises(ConfigError, match=r"master\.key is missing"):
+    with pytest.raises(ConfigError, match=r"master\.key is missing.*put it back"):
         load_master_keys(tmp_path, {}, may_make=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -170,10 +170,3 @@ def test_invalid_versions(tmp_path: Path, text: str) -> None:
     """A version is 1 to 255, and each occurs once."""
     with pytest.raises(ConfigError, match="the master key must have 64 hex digits"):
         load_master_keys(tmp_path, {"SALLYPORT_MASTER_KEY": text}, may_make=False)
-
-
-def test_a_missing_key_of_a_store_is_not_replaced(tmp_path: Path) -> None:
-    """If a store has sealed values, a missing key is not replaced by a new one."""
-    with pytest.raises(ConfigError, match="put it back"):
-        load_master_keys(tmp_path, {}, may_make=False)
-    assert not (tmp_path / "master.key").exists()

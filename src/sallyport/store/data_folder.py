@@ -138,7 +138,7 @@ class Reserve:
             self._path.unlink()
         except OSError:
             return False
-        return self._size > 0
+        return True
 
     def has_room(self, octets: int) -> bool:
         """Return whether the disk has room for this many octets. The method tries to write a file, because the free

@@ -74,7 +74,6 @@ class Certificate:
     """
 
     user: bytes
-    subject: str
     fingerprint: str
     by: NamedBy = NamedBy.COMMON_NAME
     certificate: x509.Certificate | None = field(default=None, compare=False, repr=False)

@@ -46,9 +46,8 @@ class TlsPhase:
             if certificate is None:
                 return Failed("the client has sent no certificate", Failure.CERTIFICATE)
             check_size(certificate)
-            subject = certificate.subject.rfc4514_string()
             if self._trust is not None:
-                return self._chain_question(self._trust, certificate, subject, holder)
+                return self._chain_question(self._trust, certificate, holder)
             named = self._names.of(certificate)
         except UNREADABLE as error:
             return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
@@ -58,11 +57,9 @@ class TlsPhase:
             return Failed("the client's certificate names no user", Failure.CERTIFICATE)
         self._name = named.name.encode()
         fingerprint = certificate.fingerprint(hashes.SHA256()).hex()
-        return Check(Certificate(self._name, subject, fingerprint, named.by, certificate))
+        return Check(Certificate(self._name, fingerprint, named.by, certificate))
 
-    def _chain_question(
-        self, trust: Trust, certificate: x509.Certificate, subject: str, holder: SessionUser | None
-    ) -> Step:
+    def _chain_question(self, trust: Trust, certificate: x509.Certificate, holder: SessionUser | None) -> Step:
         """Return the question about a certificate of one of the domain's own authorities. In a resumed session, the
         chain is that of the full handshake."""
         chain = self._tunnel.verified_chain if holder is None else [certificate, *holder.issuers]
@@ -76,7 +73,6 @@ class TlsPhase:
         return Check(
             Certificate(
                 b"",
-                subject,
                 fingerprint,
                 certificate=certificate,
                 chain=whole,

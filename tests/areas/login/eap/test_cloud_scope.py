@@ -109,7 +109,7 @@ async def test_every_kind_of_name_finds_the_person(
     await read(company, entra(graph))
     areas = company.wire.areas
     domain = areas.domains.table.by_id[areas.domain]
-    question = Certificate(identifier.partition(":")[2].upper().encode(), "", "", by)
+    question = Certificate(identifier.partition(":")[2].upper().encode(), "", by)
     assert identifier_of(question, domain) == identifier
     account = await areas.directory.principals.account(areas.domain, identifier, domain.realm_keys, since=0)
     assert (account.user, account.name) == ("ada", ADA)

@@ -174,12 +174,17 @@ async def test_a_resumed_session_has_the_method_of_its_full_login(nas: Nas) -> N
     assert [facts for (facts,) in rows] == [None, '{"method": "peap-mschapv2"}']
 
 
-async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
-    """A certificate of another tenant is refused, even in a resumed session.
+@pytest.mark.parametrize("adds_authority", [False, True], ids=["installation", "own authority"])
+async def test_a_certificate_of_another_tenant(nas: Nas, adds_authority: bool) -> None:
+    """A certificate of another tenant is refused, even in a resumed session, and even if the domain trusts the
+    authority of the installation as one of its own.
 
     A certificate of this tenant is accepted. Both contain the name of a user of the domain.
     """
     areas = nas.wire.areas
+    if adds_authority:
+        pem = nas.authority.file.read_text()
+        await areas.authorities.add(areas.tenant, "own", pem, {"domain_ids": (areas.domain,)})
     issued = IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
     other = await areas.tenancy.ensure_tenant(2, 1)
     foreign, own = (nas.authority.certificate("ann") for _ in range(2))

@@ -15,6 +15,7 @@ from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.mac import mac_key
 from sallyport.radius.attributes import pull_attributes
+from sallyport.radius.password import Method
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Tx, Value
 from tests.areas import Areas, only_sqlite
@@ -88,6 +89,17 @@ async def test_other_requests_are_ordinary_logins(listener: FakeListener, reques
     decision = await listener.decide(login)
     assert decision.applied is Verdict.REJECT
     assert login.method != "mab"
+
+
+@pytest.mark.parametrize(
+    ("method", "signed", "expected"), [(Method.EAP, True, MAC), (Method.EAP, False, ""), (Method.PAP, True, "")]
+)
+async def test_a_request_by_eap_is_signed(listener: FakeListener, method: str, signed: bool, expected: str) -> None:
+    """EAP-MD5 proves only later that the address is also the password, so the request needs a signature."""
+    areas = listener.areas
+    await areas.bypass.add(areas.domain, [MAC])
+    arrival = listener.login(pap(MAC, MAC, body(), signed=signed)).arrival
+    assert areas.bypass.requested_by_eap(arrival, method, areas.domains.table.by_id[areas.domain]) == expected
 
 
 async def test_only_the_list_of_the_domain_counts(listener: FakeListener) -> None:

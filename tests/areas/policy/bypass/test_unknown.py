@@ -218,6 +218,34 @@ async def test_invented_addresses_lock_out_nobody(listener: FakeListener, settin
     assert await log_in(listener, "ann", "hello", here) is Reason.STATION_LOCKED_OUT
 
 
+@pytest.mark.parametrize(
+    ("user", "station", "expected"),
+    [
+        (MAC, "AA-BB-CC-DD-EE-FF", True),
+        ("ann", "AA-BB-CC-DD-EE-FF", False),
+        (MAC, "020000000001", False),
+        ("", "", False),
+    ],
+    ids=["station", "person", "another station", "none"],
+)
+async def test_the_session_of_an_unknown_station(
+    areas: Areas, clock: SetClock, user: str, station: str, expected: bool
+) -> None:
+    """Accounting with the address as the name is that of an unknown station, if rules decide about them, and until the
+    station is listed."""
+
+    def is_unknown() -> bool:
+        return areas.bypass.is_unknown(areas.domains.table.by_id[areas.domain], user, station, clock())
+
+    assert not is_unknown()
+    await use_rules(areas)
+    assert is_unknown() is expected
+    await areas.bypass.put(areas.domain, [StationChange(MAC, until=clock() + SECOND)])
+    assert not is_unknown()
+    clock.pass_by(1)
+    assert is_unknown() is expected
+
+
 async def test_without_the_setting_it_is_an_ordinary_login(listener: FakeListener) -> None:
     """With the setting `reject`, no rule reaches an unknown station, because its request is an ordinary login."""
     await use_rules(listener.areas, GUESTS)

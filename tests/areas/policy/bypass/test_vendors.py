@@ -61,3 +61,11 @@ def test_a_long_name_is_cut() -> None:
     """The names of the compact file are bounded."""
     (line,) = compact([[LARGE.splitlines(True)[0], f"MA-L,002272,{'x' * 500},\n"]])
     assert line == f"002272 {'x' * MAX_NAME_LENGTH}"
+
+
+def test_a_damaged_name_is_shown(tmp_path: Path) -> None:
+    """Octets that are not UTF-8 do not hide the other vendors."""
+    (tmp_path / "vendors.txt").write_bytes(b"002272 Caf\xe9\n00d0ef IGT\n")
+    vendors = Vendors(tmp_path)
+    vendors.load()
+    assert [vendors.of(key) for key in ("002272000001", "00d0ef000001")] == ["Caf\ufffd", "IGT"]

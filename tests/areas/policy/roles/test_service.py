@@ -16,12 +16,14 @@ from sallyport.areas.policy.roles.role import (
     read,
     written,
 )
+from sallyport.areas.policy.roles.service import MAX_NAMED
 from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import Reply
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.radius.vendors import PRODUCTS
 from tests.areas import Areas
+from tests.areas.configuration.test_apply import engine_of, items
 from tests.areas.policy.rules import facts
 
 VLAN_20 = bytes.fromhex("40060000000d4106000000065104") + b"20"
@@ -81,8 +83,10 @@ async def test_a_set_is_replaced_as_a_whole(areas: Areas) -> None:
 
 
 async def test_a_role_of_a_rule_is_not_removed(areas: Areas) -> None:
-    """The error names the rules, also disabled ones. After the last rule is changed, the role is removed."""
+    """The error names the rules, also disabled ones. After the last rule is changed, the role is removed, and no other
+    one."""
     await set_staff(areas)
+    await areas.roles.set(areas.domain, "guests", FILTER)
     first = await areas.rules.add(areas.domain, rule(name="one", role="STAFF"))
     second = await areas.rules.add(areas.domain, rule(name="two", role="staff", enabled=False))
     with pytest.raises(Conflict, match=f"the role staff is used by rule {first} one, rule {second} two"):
@@ -92,6 +96,24 @@ async def test_a_role_of_a_rule_is_not_removed(areas: Areas) -> None:
     await areas.rules.delete(areas.domain, [first])
     await areas.rules.update(areas.domain, second, RuleFields(role=""))
     await areas.roles.remove(areas.domain, "Staff")
+    assert list(areas.roles.of(areas.domain)) == ["guests"]
+
+
+@pytest.mark.parametrize(("number", "end"), [(MAX_NAMED, "n: change"), (MAX_NAMED + 1, "n and 1 more: change")])
+async def test_the_names_of_a_few_users_are_in_the_error(areas: Areas, number: int, end: str) -> None:
+    """If there are more, the error has their number."""
+    await set_staff(areas)
+    for _ in range(number):
+        await areas.rules.add(areas.domain, rule(name="n", role="staff"))
+    with pytest.raises(Conflict, match=f"rule {MAX_NAMED} {end} them first"):
+        await areas.roles.remove(areas.domain, "staff")
+
+
+async def test_a_file_has_one_set_for_each_product(areas: Areas) -> None:
+    """The error names the field. Nothing is changed."""
+    fields = {"domain": "corp", "role": "staff", "sets": [{"vlan": "1"}, {"tag": "a=b"}, {"tag": "A=b"}]}
+    with pytest.raises(Invalid, match="must have one set for each product, tag, and default"):
+        await engine_of(areas).run(areas.tenant, items([("role", fields)]))
     assert not areas.roles.of(areas.domain)
 
 
@@ -150,16 +172,27 @@ async def test_a_rule_that_matches_for_lack_of_a_fact_gives_no_role(areas: Areas
 
 
 async def test_changes_are_in_the_audit_trail(areas: Areas) -> None:
+    """Each entry has the sets that have changed, by what selects them, before and after the change."""
+    await set_staff(areas)
     await areas.roles.set(areas.domain, "staff", FILTER)
+    await areas.roles.set(areas.domain, "staff", ReplySet(tag="a=b"))
+    await areas.roles.remove(areas.domain, "staff", ARUBA.key)
     await areas.roles.remove(areas.domain, "staff")
     sql = "select action, target, changes from audit_trail where action like 'role.%' order by id"
-    rows = await areas.store.read(lambda tx: list(tx.rows(sql)))
-    assert [(action, target) for action, target, _ in rows] == [
-        ("role.set", "role staff"),
-        ("role.remove", "role staff"),
+    rows = [
+        (action, target, json.loads(str(changes)))
+        for action, target, changes in await areas.store.read(lambda tx: list(tx.rows(sql)))
     ]
-    ((before, after),) = json.loads(str(rows[0][2])).values()
-    assert before is None and after["replyAttributes"] == [{"name": "Filter-Id", "value": "staff"}]
+    default, aruba, own, tagged = (each.as_json() for each in (ReplySet(vlan="20"), ARUBA, FILTER, ReplySet(tag="a=b")))
+    assert own["replyAttributes"] == [{"name": "Filter-Id", "value": "staff"}]
+    assert rows == [
+        ("role.set", "role staff", {"default": [None, default]}),
+        ("role.set", "role staff", {"Aruba Wireless": [None, aruba]}),
+        ("role.set", "role staff", {"default": [default, own]}),
+        ("role.set", "role staff", {"a=b": [None, tagged]}),
+        ("role.set", "role staff", {"Aruba Wireless": [aruba, None]}),
+        ("role.remove", "role staff", {"default": [own, None], "a=b": [tagged, None]}),
+    ]
 
 
 async def test_a_removed_domain_takes_its_roles_along(areas: Areas) -> None:
@@ -194,11 +227,13 @@ async def test_the_limits_of_roles(areas: Areas, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("product", TEMPLATES)
 async def test_a_template_can_be_sent(areas: Areas, product: str) -> None:
-    """Each template names a known product, and its attributes are in the dictionary."""
+    """Each template names a known product, and its attributes are in the dictionary. If a product expects the name of a
+    role, the form says what the product needs of this name."""
     assert product in PRODUCTS
     template = TEMPLATES[product]
     octets = areas.roles.translation.replies("20" if template.takes_vlan else "", template.replies("staff"))
     assert b"staff" in octets or not template.attribute
+    assert bool(template.needs) is bool(template.attribute)
 
 
 def test_a_template_needs_a_product() -> None:

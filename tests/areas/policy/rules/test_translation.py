@@ -2,8 +2,10 @@
 
 import pytest
 
+from sallyport.areas.policy.rules.comparisons import MAX_NAMES
+from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
-from sallyport.areas.policy.rules.translation import Translation, check_clients
+from sallyport.areas.policy.rules.translation import MAX_COMPARED, Translation, check_clients
 from sallyport.base.errors import Invalid
 from sallyport.radius.attributes import (
     EAP_MESSAGE,
@@ -15,6 +17,7 @@ from sallyport.radius.attributes import (
     push_vendor_attribute,
 )
 from tests.areas import dictionary
+from tests.packets import attributes, opened, pap
 
 WORDS = Translation(dictionary())
 
@@ -104,6 +107,75 @@ def test_a_malformed_client_address_is_refused(entry: str) -> None:
         check_clients(["vpn", entry])
 
 
+def test_conditions_are_kept_in_one_form() -> None:
+    """However an admin writes a value, a rule keeps one form of it, once."""
+    for field, entries, kept in (
+        ("users", ["Ann"], ("Ann",)),
+        ("serviceTypes", ["Login", "1"], (1,)),
+        ("media", ["wireless", "19"], ("Wireless",)),
+        ("methods", ["PAP", "eap-peap-gtc", "peap-gtc"], ("pap", "peap-gtc")),
+        ("tags", ["Site = Berlin", "site=Berlin"], ("site=Berlin",)),
+        ("certificates", [" SAN = x ", "san=x"], ("san=x",)),
+        ("attributes", ["nas-port-type=15", "NAS-Port-Type=Ethernet"], ("NAS-Port-Type=Ethernet",)),
+        ("addresses", ["192.0.2.1/32", "192.0.2.1", "10.0.0.7/8"], ("192.0.2.1", "10.0.0.0/8")),
+    ):
+        assert WORDS.condition(field, entries) == kept, field
+
+
+@pytest.mark.parametrize(
+    ("field", "right", "wrong", "says"),
+    [
+        ("attributes", "Class=x", "Class", "must be NAME=VALUE or NAME~PATTERN"),
+        ("attributes", "Class=x", "Class=", "must be NAME=VALUE or NAME~PATTERN"),
+        ("attributes", "Class=x", "Clas=hunter2", "names no RADIUS attribute; Class?"),
+        ("attributes", "Class=x", "User-Password=hunter2", "names User-Password, which a rule cannot compare"),
+        ("attributes", "Class=x", "NAS-Port=hunter2", "has no value of the type integer of NAS-Port"),
+        ("tags", "a=b", "hunter2", "must be KEY=VALUE, with a key of 1 to 32 letters"),
+        ("certificates", "san=x", "hunter2=x", "must be KEY=VALUE with one of the keys issuer, template, eku"),
+        ("certificates", "san=x", "san=", "must be KEY=VALUE with one of the keys"),
+        ("methods", "pap", "hunter2", "must be a method such as pap"),
+        ("addresses", "192.0.2.1", "hunter2", "must be an address, or a network such as 192.0.2.0/24"),
+    ],
+)
+def test_a_malformed_condition_is_named(field: str, right: str, wrong: str, says: str) -> None:
+    """The error names the field and the entry, and says what is expected. It never has the submitted value."""
+    with pytest.raises(Invalid) as refused:
+        WORDS.condition(field, [right, wrong])
+    (error,) = refused.value.fields
+    assert error.field == f"{field}.1"
+    assert error.message.startswith(says)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_rule_compares_a_few_attributes() -> None:
+    """Many values of one attribute are one name."""
+    names = [f"Attr-26.99.{number}=0x00" for number in range(1, MAX_NAMES + 1)]
+    more = [f"{names[0]}{number:02}" for number in range(10)]
+    assert len(WORDS.condition("attributes", [*names, *more])) == MAX_NAMES + 10
+    with pytest.raises(Invalid, match="must name at most 8 different attributes") as refused:
+        WORDS.condition("attributes", [*names, "Class=x"])
+    assert [each.field for each in refused.value.fields] == ["attributes"]
+
+
+def test_a_fact_is_one_value() -> None:
+    """In the test of a rule, an attribute has a value and no pattern. An error names the field of the test."""
+    by_field = {each.field: each for each in CONDITIONS}
+    assert WORDS.fact(by_field["attributes"], ["nas-port-type=15"]) == ("NAS-Port-Type=Ethernet",)
+    assert WORDS.fact(by_field["serviceTypes"], ["Login"]) == "1"
+    for field, wrong in (("attributes", "Class~a*"), ("attributes", "Class"), ("serviceTypes", "x")):
+        with pytest.raises(Invalid) as refused:
+            WORDS.fact(by_field[field], [wrong])
+        assert [each.field for each in refused.value.fields] == [by_field[field].fact]
+
+
+@pytest.mark.parametrize(("last", "is_kept"), [(MAX_COMPARED - 8 * 250, True), (MAX_COMPARED - 8 * 250 + 1, False)])
+def test_the_compared_attributes_of_a_request_are_limited(last: int, is_kept: bool) -> None:
+    """An attribute with which the texts are too long is as good as absent."""
+    sent = b"".join(attributes(REPLY_MESSAGE=b"x" * size) for size in (*[250] * 8, last))
+    found = WORDS.attributes_of(opened(pap("ann", "hello", sent)), frozenset({"Reply-Message"}))
+    assert ("Reply-Message" in found) is is_kept
+
+
 @pytest.mark.parametrize("vlan", ["20", "1", "4094", "guests"])
 def test_a_vlan_is_three_attributes(vlan: str) -> None:
     """A VLAN is encoded as Tunnel-Type VLAN, Tunnel-Medium-Type IEEE-802 and the group, all without a tag (RFC 3580
@@ -147,7 +219,8 @@ def test_reply_attributes_keep_their_order() -> None:
     [
         "State", "Message-Authenticator", "Proxy-State", "EAP-Message", "User-Password", "CHAP-Password", "attr-24",
         "Attr-80", "Attr-26", "NAS-IP-Address", "Acct-Session-Id", "Calling-Station-Id", "MS-CHAP2-Success",
-        "MS-MPPE-Send-Key", "Attr-26.311.17", "EAP-Key-Name", "Prompt",
+        "MS-MPPE-Send-Key", "Attr-26.311.17", "EAP-Key-Name", "Prompt", "ARAP-Challenge-Response",
+        "Originating-Line-Info", "NAS-IPv6-Address",
     ],
 )  # fmt: skip
 def test_reserved_reply_attributes_are_refused(name: str) -> None:
