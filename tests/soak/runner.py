@@ -59,30 +59,32 @@ class Tools:
     """The root of a small disk."""
 
 
-def run(plan: Plan, tools: Tools, say: Callable[[str], None]) -> Figures:
-    """Run a campaign. say: prints a line."""
-    figures = Figures()
+def run(plan: Plan, tools: Tools, figures: Figures, say: Callable[[str], None]) -> None:
+    """Run a campaign, and add what it shows to the figures. say: prints a line."""
     for number in count(plan.installation):
         if time.monotonic() >= plan.until:
-            return figures
+            return
         place = tools.directory / f"installation-{number}"
         place.mkdir()
         place.chmod(0o755)  # the user of PostgreSQL goes through it
         disk = MountedDisk(os.getpid(), tools.disk)
         with running_site(place, disk, tools.relay, plan.seed + number, engine=plan.engine) as site:
-            _run_installation(plan, tools, site, number, figures, say)
+            own = Figures()
+            try:
+                _run_installation(plan, tools, site, number, own, say)
+            finally:
+                figures.add(own)
         figures.datagrams += site.passed.received
         figures.disturbed_datagrams += site.passed.disturbed
         shutil.rmtree(place)
         for left in tools.disk.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-    return figures
 
 
 def _run_installation(
-    plan: Plan, tools: Tools, site: Site, number: int, figures: Figures, say: Callable[[str], None]
+    plan: Plan, tools: Tools, site: Site, number: int, own: Figures, say: Callable[[str], None]
 ) -> None:
-    sizes, kept, own = list[list[checks.Size]](), list[tuple[float, dict[str, str]]](), Figures()
+    sizes, kept = list[list[checks.Size]](), list[tuple[float, dict[str, str]]]()
     for each in rounds(plan.seed, number, kinds(plan.engine), count=plan.rounds, seconds=plan.seconds):
         if time.monotonic() >= plan.until:
             break
@@ -92,8 +94,8 @@ def _run_installation(
         own.findings += [f"seed {plan.seed}, {where}: {text}" for text in found]
         own.rounds += 1
         say(
-            f"{where}: {len(each.steps)} faults, {own.logins:,} logins and {own.records:,} records so far, "
-            f"{time.monotonic() - began:.0f} s" + "".join(f"\n    FINDING {text}" for text in found)
+            f"{where}: {len(each.steps)} faults; so far {own.kills} kills, {own.logins:,} logins, {own.records:,} "
+            f"records; {time.monotonic() - began:.0f} s" + "".join(f"\n    FINDING {text}" for text in found)
         )
         if not all(node.is_running for node in site.nodes):
             break
@@ -103,7 +105,6 @@ def _run_installation(
     found = check_installation(tools.directory, site, own, sizes, kept)
     say("".join(f"    FINDING {text}\n" for text in found))
     own.findings += [f"seed {plan.seed}, installation {number}: {text}" for text in found]
-    figures.add(own)
 
 
 # --- a round ------------------------------------------------------------------------------------------------------
