@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -32,6 +33,8 @@ from tests.torture.probe import Probe
 
 START_S: Final = 60.0
 """Time within which a node must start once all faults are over."""
+KEPT: Final = Path("build/soak")
+"""Where the logs of a round with findings are kept."""
 BY_NAME: Final = {each.name: each for each in FAULTS}
 
 
@@ -128,9 +131,11 @@ def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: 
     site.history.controls = control.samples
     shutil.rmtree(directory)
     errors += site.history.errors
-    if not all(node.is_running for node in site.nodes):
-        return errors
-    return errors + _logged(site, written) + check(site, plan, figures, probe.answers if probe else [])
+    if all(node.is_running for node in site.nodes):
+        errors += _logged(site, written) + check(site, plan, figures, probe.answers if probe else [])
+    if errors:
+        _keep(site, plan, began, written, errors)
+    return errors
 
 
 def _clients(turn: Turn, tools: Tools, seconds: float, errors: list[str]) -> list[Thread]:
@@ -211,6 +216,17 @@ def _break(site: Site, steps: Iterable[Step], began: float, figures: Figures) ->
             site.history.add(fault.span(started, time.monotonic()))
             site.lasting.pop(id(fault), None)
             figures.effects[step.fault] += fault.effect
+
+
+def _keep(site: Site, plan: Round, began: float, written: Sequence[int], findings: Sequence[str]) -> None:
+    """Keep the findings of a round, its faults with their times, and the logs of the nodes in KEPT."""
+    place = KEPT / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-round-{plan.number}"
+    place.mkdir(parents=True)
+    spans = sorted(site.history.spans, key=lambda span: span.began)
+    lines = [f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}" for each in spans]
+    (place / "findings.txt").write_text("\n".join([*findings, "", *lines, ""]))
+    for node, before in zip(site.nodes, written, strict=True):
+        (place / f"{node.directory.name}.log").write_text(node.log()[before:])
 
 
 def _logged(site: Site, written: Sequence[int]) -> list[str]:
