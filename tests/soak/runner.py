@@ -219,11 +219,14 @@ def _break(site: Site, steps: Iterable[Step], began: float, figures: Figures) ->
 
 
 def _keep(site: Site, plan: Round, began: float, written: Sequence[int], findings: Sequence[str]) -> None:
-    """Keep the findings of a round, its faults with their times, and the logs of the nodes in KEPT."""
+    """Keep the findings of a round, its faults and logins with their times, and the logs of the nodes in KEPT."""
     place = KEPT / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-round-{plan.number}"
     place.mkdir(parents=True)
     spans = sorted(site.history.spans, key=lambda span: span.began)
     lines = [f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}" for each in spans]
+    for each in sorted(site.history.logins, key=lambda login: login.began):
+        prompts = "".join(f", prompt at {at - began:.2f} s" for at in each.prompts)
+        lines.append(f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}{prompts}")
     (place / "findings.txt").write_text("\n".join([*findings, "", *lines, ""]))
     for node, before in zip(site.nodes, written, strict=True):
         (place / f"{node.directory.name}.log").write_text(node.log()[before:])
