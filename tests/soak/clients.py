@@ -15,6 +15,7 @@ import httpx
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.peers.eapol import SUCCESS, eapol_test
 from tests.running_service import RunningService
+from tests.soak.checks import KNOWN_S
 from tests.soak.history import Failure, Login, Packet, Readiness
 from tests.soak.nas import LATE_S, TRIES, Nas, Turn
 from tests.soak.site import MONITORED, PASSWORD, PUSHED, SECRET
@@ -25,8 +26,6 @@ PUSHERS: Final = 4
 TENANT: Final = {"orgId": 1, "tenantId": 1}
 LISTS: Final = ("/network_device/ListDevices", "/ad/GetAuthLog", "/api/v1/audit/list", "/network_device/ListSessions")
 PAGES: Final = ("/", "/devices", "/logins", "/clients", "/rules", "/people", "/sessions", "/audit")
-KNOWN_S: Final = 2.0
-"""The time after which all nodes know a change. The service promises one second."""
 PERMITS: Final = 40
 """How often a user is permitted at the end of a round, until it is done."""
 READY_S: Final = 0.25
@@ -113,6 +112,7 @@ def pass_gate(number: int, turn: Turn) -> None:
             if other != node:
                 turn.rest(KNOWN_S)
             if is_known and (other == node or _was_quiet(turn, began, other)):
+                login.is_elsewhere = other != node
                 login.forbidden = f"it was forbidden{forbid.__name__.replace('_', ' ')} at node {node}"
             nas.log_in(login, PASSWORD, first=other, only=True)
             if not is_known:  # a change that the disk refused may come back after a kill, until another one is made
