@@ -128,11 +128,11 @@ def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: 
         turn.over.set()
         for thread in clients:
             thread.join()
-    site.history.controls = control.samples
+    site.history.controls = control.results
     shutil.rmtree(directory)
     errors += site.history.errors
     if all(node.is_running for node in site.nodes):
-        errors += _logged(site, written) + check(site, plan, figures, probe.answers if probe else [])
+        errors += _logged(site, written) + check(site, plan, figures, probe.results if probe else [])
     if errors:
         _keep(site, plan, began, written, errors)
     return errors
