@@ -1,6 +1,7 @@
 """Changes by one node, and the caches of another."""
 
 from functools import partial
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -9,11 +10,14 @@ import trio
 from sallyport.areas.users.accounts.account import UserChange
 from sallyport.store.foreign import CONFIGURATION, PRINCIPALS, PROMPTS, TOKENS, USERS, ForeignChange
 from sallyport.store.model import Tx
+from sallyport.store.postgres import listener
+from sallyport.store.postgres.connection import Connection
 from sallyport.store.postgres.engine import PostgresStore
-from sallyport.store.postgres.listener import change_of
+from sallyport.store.postgres.listener import EVERYTHING, Listener, change_of
 from sallyport.web.scope import Role
 from tests.nodes.conftest import Pair, until
-from tests.peers.postgres import needs_postgres
+from tests.nodes.proxy import Proxy
+from tests.peers.postgres import database_in, needs_postgres, server
 
 pytestmark = needs_postgres
 
@@ -146,3 +150,30 @@ async def test_a_new_domain_is_known_on_every_node(pair: Pair) -> None:
         domain_id = await one.domains.add(one.tenant, "branch")
         await until(lambda: domain_id in two.domains.table.by_id)
         nursery.cancel_scope.cancel()
+
+
+class CountedListener(Listener):
+    """A listener that counts its connections."""
+
+    connections = 0
+
+    def _connect(self) -> Connection:
+        self.connections += 1
+        return super()._connect()
+
+
+async def test_a_server_that_hangs_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node tests a quiet connection. After an outage, it counts everything as changed, because announcements may
+    be missing."""
+    monkeypatch.setattr(listener, "CHECK_S", 0.05)
+    monkeypatch.setattr(listener, "ANSWER_S", 0.5)
+    found: list[ForeignChange] = []
+    with Proxy(server().port) as proxy:
+        listening = CountedListener(proxy.url(database_in(tmp_path)), list, found.append)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(listening.run)
+            proxy.hold()
+            await until(lambda: listening.connections > 1)
+            proxy.release()
+            await until(lambda: EVERYTHING in found)
+            nursery.cancel_scope.cancel()

@@ -1,19 +1,26 @@
 """PostgreSQL: the values that it stores, its connections, and the writes of several nodes."""
 
 import sys
+import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
-from sallyport.base.errors import StoreError
+from sallyport.base.actor import Actor, acting_as
+from sallyport.base.errors import ConfigError, StoreError
 from sallyport.store.model import Tx, Value
+from sallyport.store.postgres import check_driver
+from sallyport.store.postgres.connection import Connection
 from sallyport.store.postgres.dialer import FIRST_PAUSE_S, MAX_PAUSE_S, Dialer, Pause
-from sallyport.store.postgres.engine import PostgresStore
-from sallyport.store.postgres.transaction import COPIED
+from sallyport.store.postgres.engine import HUNG_S, WATCH_S, PostgresStore, _Readers
+from sallyport.store.postgres.migration import exists
+from sallyport.store.postgres.transaction import COPIED, Inserts
 from sallyport.store.search import SearchIndex
+from sallyport.store.slices import BATCH_S
 from tests.nodes.conftest import Open, opened
 from tests.peers.postgres import database_in, needs_postgres
 from tests.store.conftest import names, put
@@ -123,3 +130,108 @@ async def test_a_search_has_no_wildcards(postgres: PostgresStore, text: str, fou
 
 def _id(*, id: int) -> int:
     return id
+
+
+def test_the_driver_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without psycopg, the error says which extra a PostgreSQL database needs."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConfigError, match="a PostgreSQL database needs the extra `postgres`"):
+        check_driver()
+
+
+def test_an_empty_database_has_no_store(tmp_path: Path) -> None:
+    """The first start makes a master key only if there is no store yet."""
+    (tmp_path / "empty").mkdir()
+    assert exists(database_in(tmp_path))
+    assert not exists(database_in(tmp_path / "empty", is_empty=True))
+
+
+async def test_a_long_read_ends_if_the_server_answers(postgres: PostgresStore) -> None:
+    """A read longer than HUNG_S is given up only if the server hangs."""
+    gate = Gate()
+
+    def read(tx: Tx) -> list[str]:
+        gate.work(tx)
+        return names(tx)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(postgres.read, read)
+        await gate.entered.wait()
+        (connection,) = postgres._readers._busy
+        postgres._readers._busy[connection] -= 2 * HUNG_S  # as if it had begun before
+        await trio.sleep(3 * WATCH_S)
+        gate.open()
+
+
+async def test_a_new_connection_that_fails(tmp_path: Path) -> None:
+    """If the server ends a connection before its first read, the read fails with an error of the store."""
+    dialer = Dialer(database_in(tmp_path), Pause())
+
+    class Lost(Dialer):
+        def connect(self) -> Connection:
+            connection = dialer.connect()
+            connection.close()
+            return connection
+
+    readers = _Readers(Lost("", Pause()), Inserts(), 1, 1.0)
+    with pytest.raises(StoreError):
+        await readers.run(names)
+    assert readers._busy == {}
+
+
+async def test_the_service_waits_for_one_write_of_a_request(postgres: PostgresStore) -> None:
+    """If the service has something to write, the writes of requests that share a transaction let it pass."""
+    gate, order = Gate(), list[str]()
+
+    def long(tx: Tx) -> None:
+        deadline = time.monotonic() + 30
+        while not tx.others_wait() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(2 * BATCH_S)
+        order.append("long")
+
+    def short(_tx: Tx, name: str) -> None:
+        order.append(name)
+
+    async with trio.open_nursery() as nursery:
+        with acting_as(Actor("token", "a", 1, 1)):
+            nursery.start_soon(postgres.write, gate.work)
+            await gate.entered.wait()
+            for work in (long, partial(short, name="second"), partial(short, name="third")):
+                nursery.start_soon(postgres.write, work)
+                await trio.testing.wait_all_tasks_blocked()
+        gate.open()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        nursery.start_soon(postgres.write, partial(short, name="service"))
+    assert order == ["long", "service", "second", "third"]
+
+
+_PREVIOUS_RELEASE = """
+insert into organizations (id, name, created_at) values (1, 'o', 0);
+insert into tenants (id, organization_id, number, name, created_at) values (1, 1, 1, 't', 0);
+insert into domains (id, tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, first_factor,
+status, realms, created_at) values (1, 1, 'Corp', 'corp', '', 'enforce', 'deny', 'local', 'active', 'corp.example', 0);
+insert into radius_clients (id, tenant_id, name, name_key, network, network_bits, secret, all_domains, product,
+require_message_authenticator, limit_proxy_state, password_verified, created_at)
+values (1, 1, 'vpn', 'vpn', '192.0.2.0/24', '4110', 'x', 1, '', 'auto', 'auto', 0, 0)
+"""
+
+
+async def test_rows_of_a_node_of_the_previous_release(postgres: PostgresStore) -> None:
+    """Such a node writes neither the realms of domains nor the bits of networks. Triggers keep both right."""
+    realms, bits = "select realm from domain_realms order by realm", "select network_bits from radius_clients"
+
+    def add(tx: Tx) -> list[tuple[Value, ...]]:
+        for statement in _PREVIOUS_RELEASE.split(";\n"):
+            tx.execute(statement)
+        return tx.rows(realms)
+
+    def change(tx: Tx) -> list[list[tuple[Value, ...]]]:
+        tx.execute("update domains set name = 'HQ', realms = ''")
+        tx.execute("update radius_clients set network = '192.0.2.0/25', network_bits = '4111'")
+        found = [tx.rows(realms), tx.rows(bits)]
+        tx.execute("update radius_clients set network = '192.0.2.0/26'")
+        return [*found, tx.rows(bits)]
+
+    assert await postgres.write(add) == [("Corp",), ("corp.example",)]
+    assert await postgres.write(change) == [[("HQ",)], [("4111",)], [(None,)]]

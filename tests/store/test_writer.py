@@ -10,13 +10,17 @@ from pathlib import Path
 
 import trio
 import trio.testing
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import NotFound
 from sallyport.store import connections, writer
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
+from tests.areas import running_store
 from tests.store.conftest import names, put
+from tests.store.test_contract import Gate
+from tests.waiting import until
 
 Outcomes = list[tuple[str, BaseException | None]]
 
@@ -272,3 +276,47 @@ async def test_the_log_is_merged_in_the_thread(sqlite: SqliteStore) -> None:
     log = Path(f"{sqlite.path}-wal").stat().st_size / 4096
     assert log < connections.LONG_LOG + 2 * writer.MERGE_EVERY * (pages + 10)
     assert {error for _, error in outcomes} == {None}
+
+
+async def test_a_commit_leaves_the_log(sqlite: SqliteStore) -> None:
+    """While the disk has room, a commit only makes the log longer: a merge at each commit would cost much time."""
+    sizes = []
+    for number in range(3):
+        await sqlite.write(partial(put, name=f"n{number}"))
+        sizes.append(Path(f"{sqlite.path}-wal").stat().st_size)
+    assert sizes == sorted({*sizes})
+
+
+async def test_requests_share_a_transaction_after_the_service(tmp_path: Path) -> None:
+    """The service's own writes split the queue of requests only while they wait."""
+    registry, gate = CollectorRegistry(), Gate()
+
+    def transactions() -> float:
+        return registry.get_sample_value("sallyport_store_batch_rows_count") or 0
+
+    async with running_store(tmp_path / "s.db", registry) as store, trio.open_nursery() as nursery:
+        await store.write(partial(put, name="service"))
+        before = transactions()
+        with acting_as(Actor("token", tenant_id=1)):
+            nursery.start_soon(store.write, gate.work)
+            await gate.entered.wait()
+            for name in "abc":
+                nursery.start_soon(store.write, partial(put, name=name))
+            await trio.testing.wait_all_tasks_blocked()
+        gate.open()
+        await until(lambda: transactions() - before >= 2)
+        assert await store.read(names) == ["a", "b", "c", "service"]
+        assert transactions() - before == 2
+
+
+async def test_the_reserve_is_made_and_made_again(tmp_path: Path) -> None:
+    """The writer reserves space at its start, and again soon after the space was released."""
+    path = tmp_path / "reserve"
+    async with running_store(tmp_path / "s.db", reserve=1 << 16) as store:
+        reserve = store._writer._reserve
+        await until(lambda: not reserve.released)
+        assert path.stat().st_size == 1 << 16
+        assert reserve.release()
+        await store.write(partial(put, name="a"))
+        await until(lambda: not reserve.released)
+        assert path.stat().st_size == 1 << 16

@@ -216,6 +216,29 @@ async def test_a_secret_that_is_kept_is_not_sent_elsewhere(areas: Areas) -> None
     assert await signs(areas, [("directory", given)]) == []
 
 
+@pytest.mark.parametrize(
+    ("provider", "server", "other", "secret"),
+    [
+        ("duo", {"host": "api-1.duosecurity.com"}, {"host": "evil.example.com"}, "skey"),
+        ("privacyidea", {"url": "https://pi.example.com"}, {"url": "https://evil.example.com"}, "adminToken"),
+        ("radius", {"host": "192.0.2.7"}, {"host": "192.0.2.66"}, "secret"),
+        ("own", {"issuer": "https://id.example.com"}, {"issuer": "https://evil.example.com"}, "clientSecret"),
+    ],
+)
+async def test_each_provider_keeps_its_secret_for_its_server(
+    areas: Areas, provider: str, server: dict[str, str], other: dict[str, str], secret: str
+) -> None:
+    """A file that keeps the secret may change anything but the server."""
+    needs = {"duo": {"ikey": "DI1"}, "own": {"factors": "totp"}}.get(provider, {})
+    head = {"domain": "corp", "provider": provider, **needs}
+    engine = engine_of(areas)
+    await engine.run(areas.tenant, items([("provider", {**head, **server, secret: {"hex": "61" * 32}})]))
+    kept = {**head, **server, secret: KEEP, "timeoutSeconds": 30}
+    assert await signs(areas, [("provider", kept)]) == ["~ provider corp"]
+    with pytest.raises(Invalid, match=f"{next(iter(other))} changes"):
+        await engine.plan(areas.tenant, items([("provider", {**kept, **other})]))
+
+
 async def test_a_directory_is_removed_in_the_background(areas: Areas) -> None:
     """A directory that has left the files is removed by a job, and is not planned again meanwhile."""
     engine, lab = engine_of(areas), ("domain", {"domainName": "lab"})

@@ -54,7 +54,7 @@ class DuoServer:
 
     user: the name of the user. status: the status in the answer of auth_status. capabilities: the capabilities of the
     phone. result: the result of preauth. denied_as: the status of a push that the user has not approved. skew_s:
-    the error of the server's clock.
+    the error of the server's clock. txid: the id of each push, instead of a new one.
     """
 
     def __init__(self, user: str = USER) -> None:
@@ -67,6 +67,7 @@ class DuoServer:
         self.passcode_status = "deny"
         self.denied_as = "deny"
         self.skew_s = 0
+        self.txid: object = None
 
     async def __call__(self, call: Call) -> Reply:
         """Answer a request."""
@@ -105,7 +106,7 @@ class DuoServer:
             return _ok({"result": "allow" if right else "deny", "status": status, "status_msg": "x"})
         assert (parameters["factor"], parameters["device"], parameters["async"]) == ("push", "auto", "1")
         self.prompts += 1
-        return _ok({"txid": f"tx-{self.prompts}"})
+        return _ok({"txid": f"tx-{self.prompts}" if self.txid is None else self.txid})
 
     async def _status(self, parameters: dict[str, str]) -> Reply:
         assert parameters["txid"].startswith("tx-")

@@ -48,7 +48,7 @@ class HookServer:
         if call.method == "GET":
             assert call.path.startswith("/hook/poll/")
             return Reply(200, {"status": self._status()})
-        assert call.path == "/hook"
+        assert (call.path, call.headers["content-type"]) == ("/hook", "application/json")
         asked = call.json()
         return Reply(self.ping_status, {}) if asked["type"] == "ping" else self._asked(call, asked)
 

@@ -14,6 +14,7 @@ from sallyport.areas.mfa.host import ConfiguredProvider, Host
 from sallyport.areas.mfa.privacyidea import PrivacyIdea
 from sallyport.areas.mfa.provider import ProviderError
 from sallyport.areas.mfa.webhook import Webhook
+from sallyport.base.clock import SECOND, now_us
 from sallyport.metrics import MfaMetrics
 from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.packet import SharedSecret
@@ -94,7 +95,7 @@ async def test_faults_of_privacyidea() -> None:
     """Without an admin token only the server is checked. A wrong admin token is an error."""
 
     async def serve(call: Call) -> Reply:
-        if call.path == "/validate/polltransaction/0":
+        if (call.method, call.path) == ("GET", "/validate/polltransaction/0"):
             return Reply(200, {"result": {"status": True, "value": False}})
         if call.headers["authorization"] != "right":
             return Reply(401, {"result": {"status": False, "error": {"code": 4033}}})
@@ -150,3 +151,14 @@ async def test_a_failed_check_does_not_open_the_circuit() -> None:
 
 async def test_a_provider_without_a_server_is_reported() -> None:
     assert "no server is asked" in await checked(TotpBench.provider)
+
+
+async def test_a_server_that_is_not_duo() -> None:
+    """Another server with JSON is not taken for Duo, although its answer has a time."""
+
+    async def serve(call: Call) -> Reply:
+        return Reply(404, {"response": {"time": now_us() // SECOND}})
+
+    async with serving(serve) as server:
+        wrong = await checked(Duo, ikey="DI1", skey="s", host=f"127.0.0.1:{server.port}")
+    assert "the server is not Duo's Auth API (HTTP 404): check host" in wrong

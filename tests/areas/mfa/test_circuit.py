@@ -84,12 +84,15 @@ class Counted:
 
     results: list[tuple[str, str]] = field(default_factory=list)
     circuits: list[bool] = field(default_factory=list)
+    refused_s: list[float] = field(default_factory=list)
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
         """Record a call."""
         assert provider == "scripted"
         assert seconds >= 0
         self.results.append((call, result))
+        if result == "refused":
+            self.refused_s.append(seconds)
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
         """Record that the circuit has changed."""

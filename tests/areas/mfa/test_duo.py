@@ -2,14 +2,18 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import duo_client
+import httpx
 import pytest
 import trio
 
 from sallyport.areas.mfa.contract import Behaviour
 from sallyport.areas.mfa.duo import canonical_parameters, sign
-from sallyport.areas.mfa.provider import Code, Enrolment, Outcome, ProviderError
+from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError
+from sallyport.outgoing.http import HttpFactory
+from sallyport.settings.values import ANYWHERE
 from tests.areas.mfa.benches import HttpBench, duo_bench
 from tests.areas.mfa.duo_server import CODE, IKEY, SKEY, DuoServer
 from tests.areas.mfa.host import USER, assert_unknown, make_host, question
@@ -168,8 +172,10 @@ async def test_outcomes_of_a_passcode(bench: Bench) -> None:
     """A passcode may be right, wrong, malformed for Duo, or from a locked-out user. CHAP cannot carry a passcode."""
     provider = bench.make()
     typed = [Code(CODE), Code(f" {CODE} "), Code("000000"), Code(None, response=bytes(17), challenge=bytes(16))]
-    outcomes = [(await provider.verify(question(), code, "")).outcome for code in typed]
+    answers = [await provider.verify(question(), code, "") for code in typed]
+    outcomes = [each.outcome for each in answers]
     assert outcomes == [Outcome.APPROVED, Outcome.APPROVED, Outcome.WRONG_CODE, Outcome.DENIED]
+    assert answers[-1].text == "A passcode can only be checked with PAP."
     bench.server.passcode_status = "locked_out"
     assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.DENIED
     await provider.aclose()
@@ -179,7 +185,7 @@ async def test_a_user_without_push_is_asked_for_a_code(bench: Bench) -> None:
     """If no device of a user supports push, the user is asked for a passcode."""
     bench.server.capabilities = ["auto", "mobile_otp", "sms"]
     provider = bench.make()
-    assert (await provider.start(question())).outcome is Outcome.CODE
+    assert await provider.start(question()) == Answer(Outcome.CODE, text="Enter a passcode from Duo Mobile.")
     assert bench.prompts == 0
     await provider.aclose()
 
@@ -204,4 +210,49 @@ async def test_names_of_a_login_are_sanitized(bench: Bench) -> None:
     provider = bench.make()
     await provider.start(odd)
     assert bench.server.calls[-1].parameters["pushinfo"].endswith("station=" + "x" * 100)
+    await provider.aclose()
+
+
+@pytest.mark.parametrize("txid", ["", "x" * 1001, 7])
+async def test_a_push_without_a_usable_id_is_a_failure(bench: Bench, txid: object) -> None:
+    """Without its id, a push cannot be polled. The login does not wait for it."""
+    bench.server.txid = txid
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="no usable txid"):
+        await provider.start(question())
+    await provider.aclose()
+
+
+@pytest.mark.parametrize("length", [32, 33])
+async def test_a_long_text_is_no_passcode(bench: Bench, length: int) -> None:
+    """A text that is longer than any passcode is not sent to Duo."""
+    provider = bench.make()
+    assert (await provider.verify(question(), Code("1" * length), "")).outcome is Outcome.WRONG_CODE
+    assert len(bench.server.calls) == (1 if length == 32 else 0)
+    await provider.aclose()
+
+
+class RecordingFactory(HttpFactory):
+    """A factory of clients that record the time limit of each request, in seconds, by its path."""
+
+    def __init__(self) -> None:
+        super().__init__(egress=ANYWHERE)
+        self.limits: dict[str, float] = {}
+
+    def __call__(self, *words: str, **options: Any) -> httpx.AsyncClient:
+        async def note(request: httpx.Request) -> None:
+            self.limits[request.url.path] = request.extensions["timeout"]["read"]
+
+        client = super().__call__(*words, **options)
+        client.event_hooks = {"request": [note]}
+        return client
+
+
+async def test_only_the_long_poll_may_take_long(bench: Bench) -> None:
+    """Duo answers a poll when the user answers. All other requests have the usual time limit."""
+    factory = RecordingFactory()
+    bench.host = make_host(http=factory)
+    provider = bench.make()
+    await provider.poll((await provider.start(question())).handle)
+    assert factory.limits == {"/auth/v2/preauth": 10.0, "/auth/v2/auth": 10.0, "/auth/v2/auth_status": 40.0}
     await provider.aclose()

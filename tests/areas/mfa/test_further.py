@@ -8,8 +8,11 @@ from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.mfa.repo import identity
 from sallyport.areas.policy.rules.bodies import RuleFields
-from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
+from sallyport.base.secret import Secret
 from sallyport.store.model import Tx
+from sallyport.store.sealed import check_keys
+from sallyport.store.vault import Vault
 from tests.areas import Areas, areas, clock
 from tests.areas.login.second.scripted import NAME, Script, attached
 from tests.waiting import until
@@ -100,9 +103,12 @@ async def test_a_removed_provider_is_closed(areas: Areas, script: Script, mock_c
         assert isinstance(areas.providers.of(areas.domain, NAME), Attached)
         await areas.providers.delete(areas.domain, NAME)
         await trio.testing.wait_all_tasks_blocked(0.01)
+        for _ in range(2):
+            assert areas.providers.of(areas.domain, NAME) is Unavailable.NONE
         mock_clock.jump(301)
         await until(lambda: script.closed == 1)
         nursery.cancel_scope.cancel()
+    assert script.closed == 1
 
 
 async def test_the_fields_are_sealed(areas: Areas, script: Script) -> None:
@@ -141,8 +147,32 @@ async def test_a_removed_domain_has_none(areas: Areas, script: Script) -> None:
     """The removal of a domain deletes its further providers at once."""
     await areas.removal.remove(areas.domain)
     assert areas.providers.of(areas.domain, NAME) is Unavailable.NONE
+    assert areas.providers.of(areas.domain) is Unavailable.NONE
     rows = await areas.store.read(lambda tx: tx.value(int, "select count(*) from further_providers"))
     assert rows == 0
+
+
+async def test_both_kinds_of_rows_get_another_master_key(areas: Areas, script: Script) -> None:
+    """The fields of the default provider and of the one beside it are in the declared columns."""
+    other = Vault(Secret(b"1" * 32))
+    for column in areas.app.mfa.sealed:
+        await areas.store.read(lambda tx, column=column: check_keys(tx, [column], areas.vault))
+        with pytest.raises(SecretError):
+            await areas.store.read(lambda tx, column=column: check_keys(tx, [column], other))
+
+
+async def test_a_provider_beside_none(areas: Areas) -> None:
+    """A domain may have a provider for its rules before it has a default one."""
+    await areas.providers.set(areas.domain, "totp", {}, 60, beside=True)
+    assert (names(areas), areas.providers.has(areas.domain)) == (["totp"], False)
+
+
+async def test_a_message_names_few_rules(areas: Areas, script: Script) -> None:
+    """With very many rules, the message says how many more there are."""
+    rules = [f"rule {number}" for number in range(1, 13)]
+    areas.providers.used_by.append(lambda _tx, _domain_id: {NAME: rules})
+    with pytest.raises(Conflict, match=r"is named by rule 1, .*, rule 10 and 2 more: change them first"):
+        await areas.providers.delete(areas.domain, NAME)
 
 
 async def test_a_named_provider_stays(areas: Areas, script: Script) -> None:

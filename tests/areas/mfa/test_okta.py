@@ -194,6 +194,8 @@ async def test_all_phones_get_the_push(bench: Bench, first: str, second: str, ou
         ({}, ""),
         ({PUSH["id"]: 7}, "Choose 7 in Okta Verify, then press Enter"),
         ({PUSH["id"]: 72, SECOND_PUSH["id"]: 13}, "Choose 72 or 13 in Okta Verify, then press Enter"),
+        ({PUSH["id"]: 0, SECOND_PUSH["id"]: 999}, "Choose 0 or 999 in Okta Verify, then press Enter"),
+        ({PUSH["id"]: -1, SECOND_PUSH["id"]: 1000}, ""),
         ({PUSH["id"]: "72\n", SECOND_PUSH["id"]: True}, ""),
     ],
 )
@@ -217,6 +219,16 @@ async def test_a_phone_that_cannot_be_reached_does_not_end_the_login(bench: Benc
     answer = await provider.start(question())
     bench.server.results[SECOND_PUSH["id"]] = "SUCCESS"
     assert (await provider.poll(answer.handle)).outcome is Outcome.APPROVED
+    await provider.aclose()
+
+
+async def test_a_login_fails_if_no_phone_can_be_reached(bench: Bench) -> None:
+    """It does not wait for pushes that were not sent, and does not count as unanswered by the user."""
+    bench.server.factors = [PUSH, SECOND_PUSH]
+    bench.server.results = dict.fromkeys((PUSH["id"], SECOND_PUSH["id"]), "FAILED")
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="HTTP 500"):
+        await provider.start(question())
     await provider.aclose()
 
 

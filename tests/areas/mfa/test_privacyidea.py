@@ -290,6 +290,7 @@ def nonsense() -> Iterator[Reply]:
     yield ok("true", authentication="ACCEPT")
     yield ok([], authentication="REJECT")
     yield refused(400, 905)
+    yield refused(400, 0)
 
 
 @pytest.mark.parametrize("reply", list(nonsense()))

@@ -6,11 +6,13 @@ from typing import ClassVar
 import pytest
 import structlog
 
+from sallyport.areas.mfa.fields import TotpFields, WalletFields
 from sallyport.areas.mfa.host import Fields
-from sallyport.areas.mfa.provider import ProviderError
-from sallyport.areas.mfa.providers import BUILT_IN, GROUP, available
+from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
+from sallyport.areas.mfa.providers import BUILT_IN, GROUP, _is_provider, available
 from sallyport.areas.mfa.totp import Totp
-from sallyport.areas.mfa.wallet import _number
+from sallyport.areas.mfa.wallet import Wallet, _number
+from tests.areas.mfa.host import make_host, question
 
 
 class Acme(Totp):
@@ -64,6 +66,35 @@ def test_a_plug_in_is_registered() -> None:
     assert found["acme"] is Acme
     assert set(found) == {provider.name for provider in BUILT_IN} | {"acme"}
     assert [entry["entry_point"] for entry in logs] == ["acme-again", "usurper", "half", "gone", "missing", "module"]
+
+
+NEEDED = ("name", "fields", "asks_for_codes", "enrolled", "start", "poll", "verify", "cancel", "aclose")
+ACME = {name: getattr(Acme, name) for name in NEEDED}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{name: None} for name in ACME] + [{"name": ""}, {"fields": dict}, {"fields": "Fields"}, {"asks_for_codes": 1}],
+    ids=str,
+)
+def test_a_plug_in_that_is_no_provider(changes: dict[str, object]) -> None:
+    """A class without one of the methods or attributes of a provider is left out when the service starts. Otherwise a
+    login would find out."""
+    assert _is_provider(type("Made", (), ACME))
+    assert not _is_provider(type("Made", (), {**ACME, **changes}))
+    assert not _is_provider(Acme(TotpFields(), make_host()))
+
+
+def test_what_can_be_typed() -> None:
+    """With some providers, a user may type a code after the password. Some of these have nothing but codes."""
+    assert {each.name for each in BUILT_IN if not each.asks_for_codes} == {"webhook", "wallet"}
+    assert {each.name for each in BUILT_IN if getattr(each, "only_codes", False) is True} == {"totp", "radius"}
+
+
+async def test_a_wallet_takes_no_code() -> None:
+    """The user reads why."""
+    wallet = Wallet(WalletFields(issuerDid="did:web:id.example.com"), make_host())
+    assert await wallet.verify(question(), Code("123456"), "") == Answer(Outcome.DENIED, text="codes are not used here")
 
 
 def test_only_built_in_providers_without_plug_ins() -> None:

@@ -109,3 +109,10 @@ async def test_a_code_too_long_for_radius_is_wrong(bench: RadiusBench) -> None:
     assert (await verify(bench, CODE, "ff" * 300)).outcome is Outcome.WRONG_CODE
     assert (await verify(bench, CODE, "no hex")).outcome is Outcome.WRONG_CODE
     assert bench.requests == 0
+
+
+async def test_a_code_that_is_no_utf_8_is_sent_as_it_is(bench: RadiusBench) -> None:
+    """A device may send a password in another character set. The server checks the octets."""
+    typed = b"\xe9".decode(errors="surrogateescape")
+    assert (await verify(bench, typed)).outcome is Outcome.WRONG_CODE
+    assert bench.requests == 1

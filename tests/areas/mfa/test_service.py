@@ -1,5 +1,6 @@
 """Tests of the provider of a domain, and of its replacement."""
 
+import json
 from typing import ClassVar
 
 import pytest
@@ -9,6 +10,7 @@ import trio.testing
 
 from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.provider import NO_WEB
 from sallyport.areas.mfa.service import ShownProvider
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from tests.areas import Areas, areas, clock
@@ -176,7 +178,8 @@ async def test_the_connections_of_a_replaced_provider_are_closed(
     mock_clock.rate = 1
     later = Script()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(areas.providers.run)
+        for task in areas.app.mfa.node_tasks:
+            nursery.start_soon(task)
         assert attached(areas).name == NAME
         areas.kinds[NAME] = provider(later)
         areas.clock.pass_by(1)
@@ -190,3 +193,88 @@ async def test_the_connections_of_a_replaced_provider_are_closed(
         await until(lambda: script.closed == 1)
         nursery.cancel_scope.cancel()
     assert (script.closed, later.closed) == (1, 1)
+
+
+async def trail(areas: Areas) -> list[tuple[str, str, object]]:
+    """Return action, target and changes of the entries about providers in the audit trail."""
+    sql = "select action, target, changes from audit_trail where action like 'provider.%' order by id"
+    rows = await areas.store.read(lambda tx: tx.rows(sql))
+    return [(str(action), str(target), json.loads(str(changes))) for action, target, changes in rows]
+
+
+async def test_each_change_is_in_the_audit_trail(areas: Areas) -> None:
+    """The entries have the fields before and after, and no secret."""
+    target, hidden = f"MFA provider webhook of domain {areas.domain}", ["********"] * 2
+    hook = {"url": "https://hook.example/", "secret": HIDDEN}
+    await areas.providers.set(areas.domain, "webhook", hook, 60)
+    await areas.providers.set(areas.domain, "webhook", {**hook, "url": "https://other.example/"}, 30)
+    await areas.providers.delete(areas.domain)
+    assert await trail(areas) == [
+        (
+            "provider.set",
+            target,
+            {
+                "provider": [None, "webhook"],
+                "timeoutSeconds": [None, 60],
+                "url": [None, "https://hook.example/"],
+                "secret": [None, "********"],
+            },
+        ),
+        (
+            "provider.set",
+            target,
+            {
+                "timeoutSeconds": [60, 30],
+                "url": ["https://hook.example/", "https://other.example/"],
+                "secret": hidden,
+            },
+        ),
+        (
+            "provider.delete",
+            target,
+            {
+                "provider": ["webhook", None],
+                "timeoutSeconds": [30, None],
+                "url": ["https://other.example/", None],
+                "secret": ["********", None],
+            },
+        ),
+    ]
+
+
+async def test_a_provider_of_a_removed_package(areas: Areas, script: Script) -> None:
+    """The fields of a provider whose package is gone cannot be read. They are left out, and the others stay."""
+    await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
+    await areas.providers.set(areas.domain, "totp", {}, 60, beside=True)
+    assert areas.providers.fields_of(areas.domain, NAME) is not None
+    assert areas.providers.fields_of(areas.domain, "duo") is None
+    read = await areas.store.read(lambda tx: areas.providers.read(tx, areas.domain))
+    assert [(row.provider, beside) for row, _, beside in read] == [(NAME, False), ("totp", True)]
+    del areas.kinds[NAME]
+    assert areas.providers.fields_of(areas.domain, NAME) is None
+    read = await areas.store.read(lambda tx: areas.providers.read(tx, areas.domain))
+    assert [(row.provider, beside) for row, _, beside in read] == [("totp", True)]
+    assert await areas.store.read(lambda tx: areas.providers.strongest_in(tx, areas.domain)) is None
+    assert "cannot be read" in await areas.store.read(lambda tx: areas.providers.web_problem(tx, areas.domain))
+
+
+async def test_only_the_default_provider_confirms_without_a_password(areas: Areas, script: Script) -> None:
+    """A rule that names another provider cannot be used with the first factor `web`."""
+
+    async def problem(name: str) -> str:
+        return await areas.store.read(lambda tx: areas.providers.web_problem(tx, areas.domain, name))
+
+    script.web_problem = ""
+    await script.attach(areas)
+    assert [await problem(name) for name in ("", NAME, "totp")] == ["", "", NO_WEB]
+
+
+async def test_the_hints_of_a_domain(areas: Areas, script: Script) -> None:
+    """A domain whose first factor is `web` has a warning if its provider cannot confirm its logins."""
+    found = areas.domains.table.present(areas.domain)
+    assert areas.domains.warnings(found) == []
+    await areas.store.write(lambda tx: tx.execute("update domains set first_factor = 'web'"))
+    await areas.configuration.reload()
+    found = areas.domains.table.present(areas.domain)
+    warning = f"the first factor web admits nobody: {NO_WEB}"
+    assert any(warning in each for each in areas.domains.warnings(found))

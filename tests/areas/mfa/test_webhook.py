@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sallyport.areas.mfa.contract import Behaviour
-from sallyport.areas.mfa.provider import Code, Enrolment, Outcome, ProviderError
+from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError
 from sallyport.areas.mfa.webhook import signature
 from sallyport.base.clock import iso
 from tests.areas.mfa.benches import HttpBench, hook_bench
@@ -141,10 +141,12 @@ async def test_a_code_that_the_hook_has_not_asked_for_is_denied(bench: Bench) ->
     provider = bench.make()
     waiting = await provider.start(question())
     for handle in ("", waiting.handle):
-        assert (await provider.verify(question(), Code("472901"), handle)).outcome is Outcome.DENIED
+        denied = await provider.verify(question(), Code("472901"), handle)
+        assert denied == Answer(Outcome.DENIED, text="codes are not used here")
     bench.server.asks_for_code = True
     challenge = await provider.start(question("b" * 32))
     hidden = Code(None, response=bytes(17), challenge=bytes(16))
-    assert (await provider.verify(question("b" * 32), hidden, challenge.handle)).outcome is Outcome.DENIED
+    denied = await provider.verify(question("b" * 32), hidden, challenge.handle)
+    assert denied == Answer(Outcome.DENIED, text="the code must be typed as plain text: CHAP hides it")
     assert bench.server.codes == []
     await provider.aclose()

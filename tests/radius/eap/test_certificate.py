@@ -20,7 +20,7 @@ from sallyport.radius.eap.certificate import MAX_NAME, UPN, UserNames, check_ser
 from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
-from sallyport.radius.eap.model import Done, Failed, Failure
+from sallyport.radius.eap.model import Certificate, Check, Done, Failed, Failure
 from sallyport.radius.eap.server import TlsServer
 from sallyport.radius.eap.tls import TlsPhase
 from sallyport.radius.eap.trust import Trust
@@ -218,3 +218,18 @@ def test_a_bad_serial_number_is_refused(serial: bytes) -> None:
         tunnel = SimpleNamespace(certificate=chain[0], verified_chain=chain, has_verified=True)
         step = TlsPhase(cast(Tunnel, tunnel), UserNames(), Trust([root.certificate])).established(None)
         assert isinstance(step, Failed) and step.failure is Failure.CERTIFICATE and "serial number" in step.reason
+
+
+def test_the_question_about_a_chain_names_the_certificate() -> None:
+    """The caller learns which certificate it is, by its fingerprint, and what the trust anchor is."""
+    root = Issuer.new()
+    shown = root.issue()
+    tunnel = SimpleNamespace(certificate=shown, verified_chain=[shown, root.certificate], has_verified=True)
+    trust = Trust([root.certificate])
+    step = TlsPhase(cast(Tunnel, tunnel), UserNames(), trust).established(None)
+    assert isinstance(step, Check) and isinstance(step.question, Certificate)
+    question = step.question
+    assert question.user == b""
+    assert question.fingerprint == shown.fingerprint(hashes.SHA256()).hex()
+    assert (question.certificate, question.chain) == (shown, (shown, root.certificate))
+    assert (question.anchor, question.is_revoked) == (trust.anchor_of([shown, root.certificate]), False)

@@ -199,7 +199,7 @@ def _fold() -> bytes:
     for code in range(0x80, LAST_CASED + 1):
         small = chr(code).lower()
         folded = "".join(each.casefold() for each in small)
-        if folded != small and not 0xD800 <= code < 0xE000:
+        if folded != small:
             (single if len(small) == len(folded) == 1 else several)[small] = folded
     text = 'lower(normalize(whole, NFC) collate "und-x-icu")'
     before, after = "".join(single), "".join(single.values())

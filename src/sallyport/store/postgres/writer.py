@@ -55,8 +55,8 @@ class Restores:
     """Counters of restores. seen: the number of restores that the writer knows. accepted: the value of `seen` when the
     caches were last reloaded."""
 
-    seen: int = 0
-    accepted: int = 0
+    seen: int
+    accepted: int
 
 
 class WriterConnection(QueuedWriter):

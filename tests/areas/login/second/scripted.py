@@ -21,7 +21,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from sallyport.areas.domains.domain import Fallback, Mode
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.host import ConfiguredProvider, Fields, Host
-from sallyport.areas.mfa.provider import Answer, Code, Enrolled, Enrolment, Outcome, Question, Strength
+from sallyport.areas.mfa.provider import NO_WEB, Answer, Code, Enrolled, Enrolment, Outcome, Question, Strength
 from tests.areas import Areas
 
 NAME = "scripted"
@@ -38,7 +38,8 @@ class Script:
     """The answers of the provider, and the record of its calls. begins: answer of `start` (WAITING: a push); None:
     never. fails: raised by every call; busy: called by calls that begin or check a code, to raise; busy_polls: the same
     for calls that wait. right: right codes, each once. gate: what `verify` waits for; slow: what `start` waits for.
-    text: beside an answer. name: the name of the provider. strength: of each approval. strongest: of the provider.
+    text: beside an answer. name: the name of the provider. strength: of each approval. strongest, web_problem: of the
+    provider.
     """
 
     begins: Outcome | None = Outcome.WAITING
@@ -55,6 +56,7 @@ class Script:
     name: str = NAME
     strength: Strength = Strength.ANY
     strongest: Strength = Strength.ANY
+    web_problem: str = NO_WEB
     started: list[Question] = field(default_factory=list)
     verified: list[tuple[str, str]] = field(default_factory=list)
     polled: list[str] = field(default_factory=list)
@@ -105,6 +107,7 @@ def provider(script: Script) -> type[ConfiguredProvider]:
         fields: ClassVar[type[Fields]] = ScriptedFields
         asks_for_codes: ClassVar[bool] = script.takes_codes
         strongest: ClassVar[Strength] = script.strongest
+        web_problem: ClassVar[str] = script.web_problem
 
         def __init__(self, fields: Fields, host: Host) -> None:
             assert isinstance(fields, ScriptedFields)
