@@ -70,18 +70,22 @@ def run(plan: Plan, tools: Tools, figures: Figures, say: Callable[[str], None]) 
         place = tools.directory / f"installation-{number}"
         place.mkdir()
         place.chmod(0o755)  # the user of PostgreSQL goes through it
-        disk = MountedDisk(os.getpid(), tools.disk)
-        with running_site(place, disk, tools.relay, plan.seed + number, engine=plan.engine) as site:
-            own = Figures()
-            try:
-                _run_installation(plan, tools, site, number, own, say)
-            finally:
-                figures.add(own)
-        figures.datagrams += site.passed.received
-        figures.disturbed_datagrams += site.passed.disturbed
+        _run_one(plan, tools, number, place, figures, say)
         shutil.rmtree(place)
         for left in tools.disk.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _run_one(plan: Plan, tools: Tools, number: int, place: Path, figures: Figures, say: Callable[[str], None]) -> None:
+    """Run an installation in a directory, and add its figures, also those of an interrupted one."""
+    own, disk, site = Figures(), MountedDisk(os.getpid(), tools.disk), None
+    try:
+        with running_site(place, disk, tools.relay, plan.seed + number, engine=plan.engine) as site:
+            _run_installation(plan, tools, site, number, own, say)
+    finally:
+        if site is not None:
+            own.datagrams, own.disturbed_datagrams = site.passed.received, site.passed.disturbed
+        figures.add(own)
 
 
 def _run_installation(
