@@ -194,8 +194,8 @@ class RunningService:
         with self.log_path.open("rb") as log:
             log.seek(written)
             for line in log.read().splitlines(keepends=True):
-                # where the disk was full, it follows the begin of another line
-                at = line.find(b'{"radius_auth"')
+                # where the disk was full, it follows the begin of another line, which may be the same one
+                at = line.rfind(b'{"radius_auth"')
                 if at >= 0 and line.endswith(b"}\n"):
                     event: dict[str, Any] = json.loads(line[at:])
                     if event.get("event") == "ready":

@@ -9,6 +9,7 @@ import pytest
 from trio.testing import MockClock
 
 from sallyport.areas.directory.schedules.schedule import Timing
+from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.base.clock import SECOND, from_us
 from tests.service.simulated import Simulated, simulated
 
@@ -53,12 +54,13 @@ async def test_a_clock_that_is_set_keeps_every_promise(tmp_path: Path, mock_cloc
 
 
 async def test_a_clock_that_is_90_days_ahead_deletes_nothing(tmp_path: Path, mock_clock: MockClock) -> None:
-    """The clock of the day is 90 days ahead for two hours. Events and the audit trail are kept, and are deleted after
-    their days when the clock is right."""
-    days = {"event_days": 3, "audit_days": 3}
+    """The clock of the day is 90 days ahead for two hours. Events, the audit trail and a valid enrolment link are kept.
+    They are deleted after their days when the clock is right."""
+    days = {"event_days": 3, "audit_days": 3, "enrolment_link_hours": 6}
     async with simulated(tmp_path, datetime(2026, 6, 1, 12, tzinfo=UTC), mock_clock, **days) as service:
         assert await service.logs_in("ann")
-        trail = await service.count("audit_trail")
+        trail, links = await service.count("audit_trail"), service.areas.app.me.links
+        secret, _ = await links.make(Person(service.areas.domain, "ann"))
         service.clock.pass_by(90 * DAY)
         await service.pass_by(2 * HOUR, step_s=20 * MINUTE)
         assert await service.logs_in("ann")
@@ -66,6 +68,7 @@ async def test_a_clock_that_is_90_days_ahead_deletes_nothing(tmp_path: Path, moc
         await service.pass_by(2 * HOUR, step_s=20 * MINUTE)
         assert await service.count("events") == 2
         assert await service.count("audit_trail") >= trail > 0
+        assert await links.open(secret, "browser") is not None
         await service.pass_by(4 * DAY, step_s=HOUR)
         assert await service.count("events") == 1  # the one of the time ahead
         assert await service.count("audit_trail") == 0

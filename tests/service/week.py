@@ -2,9 +2,10 @@
 
     python -m tests.service.week --days 7 --seed 1
 
-Each hour, users log in by PAP, CHAP, MS-CHAPv2 and with a one-time code, a session is accounted, and tokens are used.
-Each day, a user is locked out, a directory is read, a token expires, a switch to enforce mode is reverted, and the
-clock repeats a second at midnight UTC, as after a leap second. At random hours, the clock is wrong for an hour.
+Each hour, users log in by PAP, CHAP, MS-CHAPv2 and with a one-time code, a session is accounted, and what expires is
+used: tokens, keys of agents, enrolment links, and sessions of the console. Each day, some of it expires, a user is
+locked out, a directory is read, a switch to enforce mode is reverted, and the clock repeats a second at midnight UTC
+(a leap second). At random hours, the clock is wrong for an hour.
 """
 
 import argparse
@@ -13,8 +14,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from zoneinfo import ZoneInfo
@@ -26,10 +29,13 @@ from trio.testing import MockClock
 
 from sallyport.areas.directory.schedules.schedule import Timing
 from sallyport.areas.domains.domain import Mode
+from sallyport.areas.factors.passkeys.passkey import Person
+from sallyport.areas.signin.sessions import Browser
+from sallyport.areas.tenancy.keys.key import NewKey
 from sallyport.base.clock import SECOND, from_us, iso_seconds
 from sallyport.base.errors import Unauthenticated
 from sallyport.radius.packet import ACCESS_ACCEPT
-from sallyport.web.scope import Role
+from sallyport.web.scope import Authenticator, Role
 from tests.packets import accounting, attributes, chap, mschap2
 from tests.service.simulated import Simulated, simulated
 
@@ -39,18 +45,37 @@ BEGIN = datetime(2026, 10, 23, 22, tzinfo=UTC)
 """Midnight in Berlin, a day before the end of daylight saving time."""
 STEPS = (HOUR, -HOUR, -7 * DAY, 90 * DAY)
 """By how many seconds the clock of the day is wrong for an hour."""
+SETTINGS = {"console_idle_minutes": 90, "console_hours": 8, "enrolment_link_hours": 6}
 READ_AT = 150
 """The minute of the day at which the directory is read."""
 
 
 @dataclass
+class Expiring:
+    """What ends at a time of the clock of the day. kind: for the report. works: whether it is accepted now. until: its
+    end in microseconds. idle_us: the time without use after which it ends; 0: any. used: the time of the last use.
+    pause: how many hours pass from one use to the next."""
+
+    kind: str
+    works: Callable[[], Awaitable[bool]]
+    until: int
+    idle_us: int = 0
+    used: int = 0
+    pause: int = 1
+
+    def is_due(self, now: int) -> bool:
+        """Return whether it must be accepted."""
+        return now < self.until and (not self.idle_us or now < self.used + self.idle_us)
+
+
+@dataclass
 class Week:
-    """A run. counts: how often each action was taken. tokens: the access tokens, with their end in microseconds."""
+    """A run. counts: how often each action was taken. expiring: tokens, keys, links and sessions of the days."""
 
     service: Simulated
     random: Random
     counts: Counter[str] = field(default_factory=Counter)
-    tokens: list[tuple[str, int]] = field(default_factory=list)
+    expiring: list[Expiring] = field(default_factory=list)
     lab: int = 0
 
     async def prepare(self) -> None:
@@ -81,7 +106,9 @@ class Week:
                 self.service.clock.pass_by(step)
             left_s = HOUR
             await self._log_in()
-            await self._use_tokens(makes_one=hour == 3)
+            await self._use_expiring(hour)
+            if hour == 3:
+                await self._make_expiring()
             if hour == locked:
                 await self._lock_out()
                 left_s -= 16 * MINUTE
@@ -144,20 +171,39 @@ class Week:
         assert areas.domains.table.present(areas.domain).mode is Mode.MONITOR
         self.counts["reverts"] += 1
 
-    async def _use_tokens(self, *, makes_one: bool) -> None:
+    async def _use_expiring(self, hour: int) -> None:
+        """Use all that expires. What has ended is refused, and what has not is accepted."""
+        now = self.service.clock()
+        for each in self.expiring:
+            if hour % each.pause:
+                continue
+            is_due = each.is_due(now)
+            assert await each.works() is is_due, (
+                f"{each.kind}: {'refused too early' if is_due else 'accepted too late'}"
+            )
+            each.used = now if is_due else each.used
+            self.counts[f"{each.kind}s {'accepted' if is_due else 'refused'}"] += 1
+
+    async def _make_expiring(self) -> None:
+        """Make an access token, an enrolment key of an agent, an enrolment link, and a session of the console."""
         areas, now = self.service.areas, self.service.clock()
-        if makes_one:
-            until = now + int(5 * HOUR * SECOND)
-            _, token = await areas.tenancy.create_token(1, 1, Role.AUDITOR, f"day {len(self.tokens)}", until)
-            self.tokens.append((token, until))
-        for token, until in self.tokens:
-            try:
-                await areas.tenancy.authenticate(token)
-                assert now < until, "an expired token is accepted"
-                self.counts["accepted tokens"] += 1
-            except Unauthenticated:
-                assert now >= until, "a valid token is refused"
-                self.counts["expired tokens"] += 1
+        until = now + int(5 * HOUR * SECOND)
+        _, token = await areas.tenancy.create_token(1, 1, Role.AUDITOR, f"day {len(self.expiring)}", until)
+        _, key = await areas.keys.create(NewKey(areas.domain, name=f"day {len(self.expiring)}", expires_at=until))
+        links, browser = areas.app.me.links, Browser("127.0.0.1")
+        secret, link_until = await links.make(Person(areas.domain, "ann"))
+        self.expiring = [each for each in self.expiring if each.kind != "link"]  # the new one replaces it
+        self.expiring += [
+            Expiring("token", partial(_is_accepted, areas.tenancy, token), until),
+            Expiring("key", partial(_is_accepted, areas.keys, key), until),
+            Expiring("link", partial(_is_there, partial(links.open, secret, "browser")), link_until),
+        ]
+        _, long = await areas.tenancy.create_token(1, 1, Role.AUDITOR, f"console {len(self.expiring)}", None)
+        for kind, pause in (("session", 1), ("idle session", 3)):
+            session = await areas.sign_ins.by_token(long, browser)
+            works = partial(_is_there, partial(areas.console_sessions.person, session, browser.source))
+            ends, idle_us = now + areas.sign_ins.longest_us, areas.console_sessions.idle_us
+            self.expiring.append(Expiring(kind, works, ends, idle_us, now, pause))
 
     async def check_end(self, days: int) -> None:
         """Check what holds after all days."""
@@ -170,9 +216,21 @@ class Week:
         assert await service.count("answers") == 0, "answers are deleted"
 
 
+async def _is_accepted(authenticator: Authenticator, token: str) -> bool:
+    try:
+        await authenticator.authenticate(token)
+    except Unauthenticated:
+        return False
+    return True
+
+
+async def _is_there(find: Callable[[], Awaitable[object]]) -> bool:
+    return await find() is not None
+
+
 async def pass_days(directory: Path, mock: MockClock, days: int, seed: int, *, with_steps: bool = True) -> Counter[str]:
     """Run a service for some days. Return the numbers of what it did. Raises AssertionError if a promise is broken."""
-    async with simulated(directory, BEGIN, mock) as service:
+    async with simulated(directory, BEGIN, mock, **SETTINGS) as service:
         week = Week(service, Random(seed))
         await week.prepare()
         for _ in range(days):

@@ -19,7 +19,7 @@ from sallyport.cli.benchmark.machine import describe
 from tests.bench.radload import compile_radload
 from tests.soak.disk import DISK_MIB
 from tests.soak.programs import compile_shim, compiled
-from tests.soak.report import table
+from tests.soak.report import Figures, table
 from tests.soak.runner import Plan, Tools, run
 
 DISK: Final = "SOAK_DISK"
@@ -43,8 +43,11 @@ def main(hours: float, seed: int | None, engine: str, installation: int) -> None
     print(f"{repeat}\n{describe(disk.parent)}", flush=True)
     began = time.monotonic()
     tools = Tools(compiled("relay.c", disk.parent / "relay"), compile_radload(disk.parent), disk.parent, disk)
-    figures = run(Plan(seed, engine, began + hours * 3600, installation), tools, lambda line: print(line, flush=True))
-    print(f"\n{table(figures, time.monotonic() - began, seed, engine)}")
+    plan, figures = Plan(seed, engine, began + hours * 3600, installation), Figures()
+    try:
+        run(plan, tools, figures, lambda line: print(line, flush=True))
+    finally:  # an interrupted campaign has figures too
+        print(f"\n{table(figures, time.monotonic() - began, seed, engine)}", flush=True)
     if figures.findings:
         print("\n".join(["", "Findings:", *figures.findings, "", f"To repeat them: {repeat}"]))
         sys.exit(1)

@@ -4,7 +4,6 @@ A process of its own wakes up every 50 ms, asks another process for an octet, an
 another database of the same server. The time from the moment at which it should have woken up to the end is its delay.
 """
 
-import multiprocessing
 import subprocess
 import time
 from contextlib import suppress
@@ -13,42 +12,22 @@ from typing import Final
 
 import psycopg
 
+from tests.measuring import Measuring
+
 EVERY_S: Final = 0.05
 DATABASE: Final = "control"
-_forks = multiprocessing.get_context("forkserver")
 Sample = tuple[float, float, float]
 """The monotonic time of a measurement, the delay in seconds, and the part of the delay without the commit."""
 
 
-class Control:
-    """A control that measures until the block ends. After that its `samples` are available.
+class Control(Measuring[Sample]):
+    """A control that measures until the block ends.
 
     url: the address of the database, or None.
     """
 
     def __init__(self, url: str | None = None) -> None:
-        self._ours, theirs = _forks.Pipe()
-        self._process = _forks.Process(target=_run, args=(theirs, url), daemon=True)
-        self.samples: list[Sample] = []
-
-    @property
-    def process_id(self) -> int:
-        """The id of the process that measures."""
-        assert self._process.pid is not None
-        return self._process.pid
-
-    def __enter__(self) -> "Control":
-        self._process.start()
-        assert self._ours.recv() == "ready"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._ours.send("stop")
-            self.samples = self._ours.recv() if self._ours.poll(60) else []
-        finally:
-            self._process.kill()
-            self._process.join()
+        super().__init__(_run, url)
 
 
 def prepare(url: str) -> None:

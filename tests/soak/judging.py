@@ -50,7 +50,7 @@ def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) 
         *checks.stored(history, rows),
         *checks.one_answer(history.logins),
         *checks.one_accept(history, rows),
-        *checks.permitted(history.logins),
+        *checks.permitted(history),
         *checks.monitored(history, rows, MONITORED),
     ]
     of_times = [

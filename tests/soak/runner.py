@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -32,6 +33,8 @@ from tests.torture.probe import Probe
 
 START_S: Final = 60.0
 """Time within which a node must start once all faults are over."""
+KEPT: Final = Path("build/soak")
+"""Where the logs of a round with findings are kept."""
 BY_NAME: Final = {each.name: each for each in FAULTS}
 
 
@@ -59,30 +62,32 @@ class Tools:
     """The root of a small disk."""
 
 
-def run(plan: Plan, tools: Tools, say: Callable[[str], None]) -> Figures:
-    """Run a campaign. say: prints a line."""
-    figures = Figures()
+def run(plan: Plan, tools: Tools, figures: Figures, say: Callable[[str], None]) -> None:
+    """Run a campaign, and add what it shows to the figures. say: prints a line."""
     for number in count(plan.installation):
         if time.monotonic() >= plan.until:
-            return figures
+            return
         place = tools.directory / f"installation-{number}"
         place.mkdir()
         place.chmod(0o755)  # the user of PostgreSQL goes through it
         disk = MountedDisk(os.getpid(), tools.disk)
         with running_site(place, disk, tools.relay, plan.seed + number, engine=plan.engine) as site:
-            _run_installation(plan, tools, site, number, figures, say)
+            own = Figures()
+            try:
+                _run_installation(plan, tools, site, number, own, say)
+            finally:
+                figures.add(own)
         figures.datagrams += site.passed.received
         figures.disturbed_datagrams += site.passed.disturbed
         shutil.rmtree(place)
         for left in tools.disk.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-    return figures
 
 
 def _run_installation(
-    plan: Plan, tools: Tools, site: Site, number: int, figures: Figures, say: Callable[[str], None]
+    plan: Plan, tools: Tools, site: Site, number: int, own: Figures, say: Callable[[str], None]
 ) -> None:
-    sizes, kept, own = list[list[checks.Size]](), list[tuple[float, dict[str, str]]](), Figures()
+    sizes, kept = list[list[checks.Size]](), list[tuple[float, dict[str, str]]]()
     for each in rounds(plan.seed, number, kinds(plan.engine), count=plan.rounds, seconds=plan.seconds):
         if time.monotonic() >= plan.until:
             break
@@ -92,8 +97,8 @@ def _run_installation(
         own.findings += [f"seed {plan.seed}, {where}: {text}" for text in found]
         own.rounds += 1
         say(
-            f"{where}: {len(each.steps)} faults, {own.logins:,} logins and {own.records:,} records so far, "
-            f"{time.monotonic() - began:.0f} s" + "".join(f"\n    FINDING {text}" for text in found)
+            f"{where}: {len(each.steps)} faults; so far {own.kills} kills, {own.logins:,} logins, {own.records:,} "
+            f"records; {time.monotonic() - began:.0f} s" + "".join(f"\n    FINDING {text}" for text in found)
         )
         if not all(node.is_running for node in site.nodes):
             break
@@ -103,7 +108,6 @@ def _run_installation(
     found = check_installation(tools.directory, site, own, sizes, kept)
     say("".join(f"    FINDING {text}\n" for text in found))
     own.findings += [f"seed {plan.seed}, installation {number}: {text}" for text in found]
-    figures.add(own)
 
 
 # --- a round ------------------------------------------------------------------------------------------------------
@@ -124,12 +128,14 @@ def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: 
         turn.over.set()
         for thread in clients:
             thread.join()
-    site.history.controls = control.samples
+    site.history.controls = control.results
     shutil.rmtree(directory)
     errors += site.history.errors
-    if not all(node.is_running for node in site.nodes):
-        return errors
-    return errors + _logged(site, written) + check(site, plan, figures, probe.answers if probe else [])
+    if all(node.is_running for node in site.nodes):
+        errors += _logged(site, written) + check(site, plan, figures, probe.results if probe else [])
+    if errors:
+        _keep(site, plan, began, written, errors)
+    return errors
 
 
 def _clients(turn: Turn, tools: Tools, seconds: float, errors: list[str]) -> list[Thread]:
@@ -210,6 +216,20 @@ def _break(site: Site, steps: Iterable[Step], began: float, figures: Figures) ->
             site.history.add(fault.span(started, time.monotonic()))
             site.lasting.pop(id(fault), None)
             figures.effects[step.fault] += fault.effect
+
+
+def _keep(site: Site, plan: Round, began: float, written: Sequence[int], findings: Sequence[str]) -> None:
+    """Keep the findings of a round, its faults and logins with their times, and the logs of the nodes in KEPT."""
+    place = KEPT / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-round-{plan.number}"
+    place.mkdir(parents=True)
+    spans = sorted(site.history.spans, key=lambda span: span.began)
+    lines = [f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}" for each in spans]
+    for each in sorted(site.history.logins, key=lambda login: login.began):
+        prompts = "".join(f", prompt at {at - began:.2f} s" for at in each.prompts)
+        lines.append(f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}{prompts}")
+    (place / "findings.txt").write_text("\n".join([*findings, "", *lines, ""]))
+    for node, before in zip(site.nodes, written, strict=True):
+        (place / f"{node.directory.name}.log").write_text(node.log()[before:])
 
 
 def _logged(site: Site, written: Sequence[int]) -> list[str]:

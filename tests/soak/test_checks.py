@@ -158,11 +158,20 @@ def test_two_prompts_during_a_fault() -> None:
 # --- 3 and 5: decisions --------------------------------------------------------------------------------------------
 
 
+def test_a_change_at_another_node_may_be_late_on_a_late_machine() -> None:
+    """An Accept after a change of the asked node itself is always a finding."""
+    late, own = [(ACCEPTED.began - 1, 0.4, 0.4)], replace(ACCEPTED, forbidden="a rule blocks the user")
+    assert checks.permitted(History(logins=[own], controls=late))
+    elsewhere = replace(own, is_elsewhere=True)
+    assert checks.permitted(History(logins=[elsewhere]))
+    assert checks.permitted(History(logins=[elsewhere], controls=late)) == []
+
+
 def test_an_accept_that_the_policy_forbade() -> None:
     """A forbidden login must not be accepted, and a permitted one must not be rejected, except during a fault of what
     it depends on."""
-    assert checks.permitted([replace(ACCEPTED, forbidden="the password is wrong")])
-    assert checks.permitted([replace(REFUSED, forbidden="the password is wrong"), ACCEPTED]) == []
+    assert checks.permitted(history(replace(ACCEPTED, forbidden="the password is wrong")))
+    assert checks.permitted(history(replace(REFUSED, forbidden="the password is wrong"), ACCEPTED)) == []
     right = replace(REFUSED, expected=True)
     assert checks.admitted(history(right))
     assert checks.admitted(history(right, spans=(KILL,)))

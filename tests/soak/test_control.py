@@ -17,7 +17,7 @@ def test_a_control_notices_that_it_stood_still() -> None:
         time.sleep(0.3)
         os.kill(process_id, signal.SIGCONT)
         ended = time.monotonic()
-    history = History(controls=control.samples)
+    history = History(controls=control.results)
     assert history.lateness_s(began, ended) >= 0.2
     assert history.stalled_s >= 0.2
     assert history.lateness_s(ended + 60, ended + 61) == 0

@@ -344,6 +344,15 @@ async def test_backups_of_a_directory_are_kept_for_a_while(keeper: Keeper, tmp_p
     assert content(made[-1][0]) == ["a", "b", "c"]
 
 
+async def test_a_new_backup_stays_though_the_clock_was_ahead(keeper: Keeper, tmp_path: Path) -> None:
+    """Backups of a time that has not come yet are older than the new one. They are deleted before earlier ones."""
+    for year in (2021, 2022, 2098, 2099):
+        (tmp_path / f"sallyport-{year}0101T000000.000000Z.db").write_bytes(b"")
+    made, _, deleted = await keeper.copies.backup_into(tmp_path, 2)
+    assert [path.name[10:14] for path in deleted] == ["2098", "2099", "2021"]
+    assert made.exists()
+
+
 async def test_parts_of_a_killed_backup_are_deleted(keeper: Keeper, tmp_path: Path) -> None:
     """The next backup deletes the parts of a killed one, and not those of a running one."""
     for end in ("", "-journal"):

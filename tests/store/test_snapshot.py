@@ -125,7 +125,8 @@ async def test_one_reload_runs_at_a_time(store: Store) -> None:
 async def test_a_written_change_succeeds_though_it_cannot_be_read(
     sqlite: SqliteStore, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """If the store fails after the commit, the change returns its result, and the snapshots follow later."""
+    """If the store fails after the commit and for WAIT_S, the change returns its result, and the snapshots follow
+    later."""
     held = HeldStore(sqlite)
     configuration = Configuration(held)
     listed = configuration.hold(names, NO_NAMES)
@@ -141,6 +142,29 @@ async def test_a_written_change_succeeds_though_it_cannot_be_read(
         await followed.wait()
         nursery.cancel_scope.cancel()
     assert listed.value == ["a", "b"]
+
+
+async def test_a_change_returns_when_it_can_be_read(
+    sqlite: SqliteStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    """If the store cannot be read after the commit, the change returns only when it has taken effect."""
+    held = HeldStore(sqlite)
+    configuration = Configuration(held)
+    listed = configuration.hold(names, NO_NAMES)
+    await configuration.reload()
+    held.fails = True
+
+    async def mend() -> None:
+        await trio.sleep(WAIT_S / 2)
+        assert listed.value == []
+        held.fails = False
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.watch)
+        nursery.start_soon(mend)
+        await configuration.change(partial(put, name="a"))
+        assert (listed.value, held.fails) == (["a"], False)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_loader_learns_that_the_tables_may_have_been_replaced(store: Store) -> None:

@@ -2,7 +2,7 @@
 
     with Probe(service, secret, source="127.0.0.2", user="ann", password="hello") as probe:
         ...
-    slowest = max(probe.answers, key=lambda each: each.delay_s)
+    slowest = max(probe.results, key=lambda each: each.delay_s)
 
 The probe is a separate process, so that the work of the test does not delay it. The kernel records when an answer
 arrives. Therefore the time for which the probe waits for a processor is not part of the delay. The processor time that
@@ -12,7 +12,6 @@ The processor of a virtual machine may be several times slower for a minute, bec
 also measures the processor time of a fixed piece of work every 0.1 s.
 """
 
-import multiprocessing
 import socket
 import struct
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 from statistics import median
 
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, PacketError, decode_reply, encode_request
+from tests.measuring import Measuring
 from tests.radius_client import RadiusClient
 from tests.running_service import RunningService
 
@@ -35,7 +35,6 @@ WORK_S = 0.00034
 SAMPLES = 5
 _SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 _TIMESTAMP = struct.Struct("@ll")
-_forks = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True)
@@ -57,27 +56,11 @@ class Answer:
     began: float = 0.0
 
 
-class Probe:
-    """A probe that runs until the block ends. After that its `answers` are available."""
+class Probe(Measuring[Answer]):
+    """A probe that runs until the block ends."""
 
     def __init__(self, service: RunningService, secret: str, *, source: str, user: str, password: str) -> None:
-        self._ours, theirs = _forks.Pipe()
-        arguments = (theirs, service.ports.auth, service.process_id, secret, source, user, password)
-        self._process = _forks.Process(target=_run, args=arguments, daemon=True)
-        self.answers: list[Answer] = []
-
-    def __enter__(self) -> "Probe":
-        self._process.start()
-        assert self._ours.recv() == "ready"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._ours.send("stop")
-            self.answers = self._ours.recv() if self._ours.poll(30) else []
-        finally:
-            self._process.kill()
-            self._process.join()
+        super().__init__(_run, service.ports.auth, service.process_id, secret, source, user, password)
 
 
 @dataclass(frozen=True)

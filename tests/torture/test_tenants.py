@@ -64,7 +64,7 @@ def finding(answer: Answer, sent: Sequence[Sent]) -> str:
 
 def check_delays(probe: Probe, sent: Sequence[Sent]) -> None:
     """Check that each request of the probe was answered in time."""
-    late = [each for each in probe.answers if each.delay_s > MAX_S * each.slowness]
+    late = [each for each in probe.results if each.delay_s > MAX_S * each.slowness]
     slow = sorted(late, key=lambda each: -each.delay_s)
     assert not slow, "\n".join(finding(each, sent) for each in slow[:10])
 

@@ -47,7 +47,7 @@ def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> J
         (copy,) = exchange.iterdir()
         target = path / copy.name if keep else path
         _copy(copy, target, reader=own[0])
-        deleted = _expired(path, keep) if isinstance(keep, int) else 0
+        deleted = _expired(target, keep) if isinstance(keep, int) else 0
         return {**(made if isinstance(made, dict) else {}), "path": str(target), "deleted": deleted}
 
 
@@ -83,13 +83,13 @@ def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Pat
         raise StartError(f"{source}: {error.strerror}") from error
 
 
-def _expired(directory: Path, keep: int) -> int:
-    """Delete all backups in a directory except the newest `keep`. Return the number of deleted backups. Raises
+def _expired(made: Path, keep: int) -> int:
+    """Delete all backups beside a new one except the newest `keep`. Return the number of deleted backups. Raises
     StartError."""
     from sallyport.store.copies import expire
 
     try:
-        with as_owner(directory):
-            return len(expire(directory, keep))
+        with as_owner(made.parent):
+            return len(expire(made, keep))
     except OSError as error:
-        raise StartError(f"{directory}: older backups cannot be deleted: {error.strerror}") from error
+        raise StartError(f"{made.parent}: older backups cannot be deleted: {error.strerror}") from error

@@ -108,7 +108,7 @@ class Copies:
             target = folder / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)
             try:
-                return target, size, await trio.to_thread.run_sync(expire, folder, keep)
+                return target, size, await trio.to_thread.run_sync(expire, target, keep)
             except OSError as error:
                 raise StoreError(f"{target} is complete; older backups cannot be deleted: {error.strerror}") from error
 
@@ -227,9 +227,13 @@ def _copy(write: Callable[[Path], None], target: Path) -> int:
         raise
 
 
-def expire(folder: Path, keep: int) -> list[Path]:
-    """Delete all backups except the newest `keep`, and all unfinished backups. Return the deleted files."""
-    old = sorted(folder.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(folder.glob(f"{PREFIX}*Z.db{PART}*"))
+def expire(made: Path, keep: int) -> list[Path]:
+    """Delete all backups beside a new one but the newest `keep`, and all unfinished backups. Return the deleted files.
+
+    A backup whose name has a later time was made while the clock was ahead. It counts as the oldest.
+    """
+    backups = sorted(made.parent.glob(f"{PREFIX}*Z.db"), key=lambda each: (each.name <= made.name, each.name))
+    old = backups[:-keep] + sorted(made.parent.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:
         each.unlink()
     return old

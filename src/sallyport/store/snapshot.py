@@ -23,9 +23,10 @@ from sallyport.store.model import Store, Tx, Work
 T = TypeVar("T")
 POLL_S = 0.5
 LOOK_S: Final = 0.1
-"""Time in seconds between two looks for the end of an unfinished apply."""
+"""Time in seconds between two looks for the end of an unfinished apply, or between two reads of a store that fails."""
 WAIT_S: Final = 30.0
-"""Time in seconds after which a change that is written returns, although it waits for the end of an apply."""
+"""Time in seconds after which a change that is written returns, although it has not taken effect: the store cannot be
+read, or an apply has not ended."""
 
 log = structlog.get_logger()
 
@@ -106,10 +107,10 @@ class Configuration:
     async def change(self, work: Work[T], *, urgent: bool = False) -> T:
         """Write a change of the configuration. Return when the snapshots of this process contain the change.
 
-        If the change is written and the store then cannot be read, the change has succeeded all the same: its result
-        may be a secret that is shown once. `watch` reloads the snapshots as soon as the store answers. The same holds
-        if an apply does not end within WAIT_S. urgent: whether the change takes effect at once on all nodes, even
-        while an apply is unfinished.
+        If the change is written and the store then cannot be read for WAIT_S, the change has succeeded all the same:
+        its result may be a secret that is shown once. `watch` reloads the snapshots as soon as the store answers. The
+        same holds if an apply does not end within WAIT_S. urgent: whether the change takes effect at once on all nodes,
+        even while an apply is unfinished.
         """
         (result,) = await self.change_in_parts([work], urgent=urgent)
         return result
@@ -131,12 +132,19 @@ class Configuration:
         return results
 
     async def reload_if_possible(self) -> None:
-        """Reload all snapshots. If the store fails, or if an apply does not end within WAIT_S, `watch` reloads them as
-        soon as possible."""
-        try:
-            await self.reload()
-        except SallyportError as error:
-            log.warning("configuration_not_read", error=str(error))
+        """Reload all snapshots. If the store fails for WAIT_S, or if an apply does not end within WAIT_S, `watch`
+        reloads them as soon as possible."""
+        until, is_told = trio.current_time() + WAIT_S, False
+        while True:
+            try:
+                return await self.reload()
+            except SallyportError as error:
+                if not is_told:
+                    log.warning("configuration_not_read", error=str(error))
+                if trio.current_time() >= until:
+                    return None
+            is_told = True
+            await trio.sleep(LOOK_S)
 
     async def reload(self) -> None:
         """Reload all snapshots, after the end of an unfinished apply. Raises StoreError, also if the apply does not end

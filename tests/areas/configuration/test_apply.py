@@ -220,6 +220,7 @@ async def test_a_secret_that_is_kept_is_not_sent_elsewhere(areas: Areas) -> None
     ("provider", "server", "other", "secret"),
     [
         ("duo", {"host": "api-1.duosecurity.com"}, {"host": "evil.example.com"}, "skey"),
+        ("okta", {"oktaDomain": "corp.okta.com"}, {"oktaDomain": "evil.example.com"}, "apiToken"),
         ("privacyidea", {"url": "https://pi.example.com"}, {"url": "https://evil.example.com"}, "adminToken"),
         ("radius", {"host": "192.0.2.7"}, {"host": "192.0.2.66"}, "secret"),
         ("own", {"issuer": "https://id.example.com"}, {"issuer": "https://evil.example.com"}, "clientSecret"),
@@ -237,6 +238,21 @@ async def test_each_provider_keeps_its_secret_for_its_server(
     assert await signs(areas, [("provider", kept)]) == ["~ provider corp"]
     with pytest.raises(Invalid, match=f"{next(iter(other))} changes"):
         await engine.plan(areas.tenant, items([("provider", {**kept, **other})]))
+
+
+async def test_the_domain_of_okta_is_not_that_of_the_provider(areas: Areas) -> None:
+    """Both have the name `domain` in the API. The export has both, and an apply of the export changes nothing. Without
+    the domain of Okta, the message names the field of files."""
+    okta = {"domain": "corp", "provider": "okta", "oktaDomain": "corp.okta.com", "apiToken": {"hex": "61" * 32}}
+    await engine_of(areas).run(areas.tenant, items([("provider", okta)]))
+    assert areas.providers.shown(areas.domain).fields == {"domain": "corp.okta.com"}
+    folder = await export(areas)
+    (exported,) = [fields for kind, fields in folder if kind == "provider"]
+    assert (exported["domain"], exported["oktaDomain"]) == ("corp", "corp.okta.com")
+    assert await signs(areas, folder) == []
+    without = {name: value for name, value in okta.items() if name != "oktaDomain"}
+    with pytest.raises(Invalid, match="oktaDomain is missing"):
+        await engine_of(areas).plan(areas.tenant, items([("provider", without)]))
 
 
 async def test_a_directory_is_removed_in_the_background(areas: Areas) -> None:

@@ -176,7 +176,7 @@ async def test_an_expired_link_is_deleted_after_a_week(site: Areas) -> None:
     _, until = await links_of(site).make(Person(site.domain, "ann"))
     for at, left in ((until + KEPT_US - 1, 1), (until + KEPT_US, 0)):
         site.clock.now = at
-        await links_of(site).purge()
+        await links_of(site).purge(site.areas.clock())
         assert len(await site.store.read(lambda tx: tx.rows("select 1 from enrolment_links"))) == left
 
 

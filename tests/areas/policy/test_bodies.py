@@ -94,6 +94,16 @@ def test_a_time_begins_and_ends_at_midnight(
     assert bodies.GivenWindow().window() is None
 
 
+@pytest.mark.parametrize("bodies", [of_rules])
+def test_an_empty_value_clears_the_condition(bodies: ModuleType) -> None:
+    """A form sends an empty text, a program an empty list or null. Only null keeps the value."""
+    for empty in ("", [], {}):
+        assert bodies.RuleFields(time=empty).given() == {"time": None}
+    for empty in ("", []):
+        assert bodies.RuleFields(users=empty).conditions() == {"users": ()}
+    assert bodies.RuleFields(time=None, users=None).given() == {}
+
+
 @pytest.mark.parametrize(
     ("bodies", "model", "fields", "wrong"),
     [

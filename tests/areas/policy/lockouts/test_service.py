@@ -281,16 +281,21 @@ async def test_a_lock_out_survives_a_restart(listener: FakeListener) -> None:
     await log_in(listener, "ann", "hello", TABLET)
     await fail(listener, 10, body=PHONE)
     await fail(listener, 9, "bob")
-    later = Areas(listener.areas.store, listener.areas.clock, lockout_failures=10)
-    later.domain = listener.areas.domain
-    await later.configuration.reload()
-    await later.lockouts.load()
-    restarted = FakeListener(later, listener.client, listener.answers)
+    restarted = await restart(listener)
     assert await log_in(restarted, "ann", "hello") is LOCKED
     assert await log_in(restarted, "bob", "hello", PHONE) is STATION_LOCKED
     assert await log_in(restarted, "bob") is Reason.UNKNOWN_USER
     listener.areas.clock.pass_by(15 * 60)
     assert await log_in(restarted, "ann", "hello", PHONE) is Reason.NONE
+
+
+async def restart(listener: FakeListener, **settings: int) -> FakeListener:
+    """Return the listener of a service that has just started with the same store."""
+    later = Areas(listener.areas.store, listener.areas.clock, **{"lockout_failures": 10, **settings})
+    later.domain = listener.areas.domain
+    await later.configuration.reload()
+    await later.lockouts.load()
+    return FakeListener(later, listener.client, listener.answers)
 
 
 async def test_failures_without_a_reply_do_not_count(listener: FakeListener) -> None:
@@ -369,7 +374,8 @@ async def test_a_clock_that_is_set_back_lengthens_no_lock_out(listener: FakeList
     await lockouts.sweep()
     clock.pass_by(-3600)
     if restarts:
-        await lockouts.load()
+        listener = await restart(listener)
+        lockouts = listener.areas.lockouts
     await lockouts.sweep()
     assert await log_in(listener, "ann", "hello") is LOCKED
     clock.pass_by(15 * 60 + 1)
@@ -383,17 +389,13 @@ async def test_a_clock_that_is_set_back_lengthens_no_lock_out(listener: FakeList
     assert await log_in(listener, "ann", "hello") is Reason.NONE
 
 
-async def test_lock_outs_can_be_turned_off(areas: Areas, listener: FakeListener) -> None:
+async def test_lock_outs_can_be_turned_off(listener: FakeListener) -> None:
     """With lockout_failures=0 no name is locked, not even a name that was locked before, and no failure is counted."""
     await fail(listener, 10)
-    without = Areas(areas.store, areas.clock, lockout_failures=0)
-    without.domain = areas.domain
-    await without.configuration.reload()
-    await without.lockouts.load()
-    later = FakeListener(without, listener.client, listener.answers)
+    later = await restart(listener, lockout_failures=0)
     assert await fail(later, 20) == [WRONG] * 20
     assert await log_in(later, "ann", "hello") is Reason.NONE
-    assert not without.lockouts.has_failures
+    assert not later.areas.lockouts.has_failures
 
 
 async def test_the_same_guess_counts_once(listener: FakeListener) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from sallyport.areas.policy.rules.comparisons import METHODS, method_in_rules
 from sallyport.areas.policy.rules.conditions import CONDITIONS, shown_values
+from sallyport.areas.policy.rules.facts import Condition
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action
 from tests.areas.policy.rules import facts, matched, rule
@@ -42,6 +43,11 @@ MATCHING = [
 ABSENT = [
     ({"ssids": ["corp"]}, {"ssid": ""}),
     ({"ssids": ["corp"]}, {"ssid": "", "medium": "Unknown"}),
+    ({"ssids": ["corp"]}, {"ssid": "", "medium": ""}),
+    ({"media": ["Ethernet"]}, {"medium": ""}),
+    ({"products": ["Aruba"]}, {"product": "", "nas_product": "Cisco IOS"}),
+    ({"products": ["Aruba"]}, {"product": "Cisco IOS", "nas_product": ""}),
+    *(({"time": {"timezone": zone, "until": "12:00"}}, {}) for zone in ("Mars/Base", "../etc/passwd", "Europe")),
     ({"ports": ["*"]}, {"port": ""}),
     ({"realms": ["corp.example"]}, {"realm": ""}),
     ({"methods": ["pap"]}, {"method": ""}),
@@ -162,8 +168,57 @@ def test_a_login_with_many_rules_looks_up_its_facts_once() -> None:
     assert matched(facts(**known), *rules) == 999
 
 
-def test_every_condition_has_a_fact_that_a_test_can_show() -> None:
-    """A condition without a value is shown as `none` or `not known`."""
-    empty = facts(**dict.fromkeys(("ssid", "port", "realm", "method", "address"), ""), medium="", tags=())
-    for each in CONDITIONS[9:]:
-        assert shown_values(empty, each.field, 3) in ("none", "not known")
+def test_a_login_may_surely_have_no_value_of_some_conditions() -> None:
+    """A user may be in no group, a device may have no tag. A login without another fact has not sent it."""
+    texts = (
+        "ssid",
+        "port",
+        "realm",
+        "method",
+        "address",
+        "client",
+        "source",
+        "nas",
+        "station",
+        "user",
+        "product",
+        "nas_product",
+    )
+    sets = {"groups": frozenset[str](), "ous": frozenset[str](), "tags": ()}
+    empty = facts(**dict.fromkeys(texts, ""), medium="", service_type=None, **sets)
+    shown = {each.field: shown_values(empty, each.field, 3) for each in CONDITIONS if each.field != "kinds"}
+    none = {"groups", "ous", "tags", "ssids"}
+    assert shown == {field: "none" if field in none else "not known" for field in shown}
+
+
+@pytest.mark.parametrize("each", CONDITIONS, ids=lambda each: each.field)
+def test_the_form_explains_each_condition(each: Condition) -> None:
+    """It has a label, and choices or a hint. Units have the names that the directory has given them."""
+    assert each.description and each.word and each.title
+    assert bool(each.hint) or bool(each.choices) or each.field in {"ous", "media", "kinds"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "shared", "flags"),
+    [
+        *(({field: ["x"]}, False, "") for field in ("users", "groups", "ous", "stations")),
+        ({"addresses": ["10.0.0.1"]}, False, "claims"),
+        ({"time": {"until": "12:00"}}, False, ""),
+        ({"media": ["Ethernet"]}, True, ""),
+        ({"kinds": ["machine"]}, True, "kind"),
+        ({"clients": ["vpn"]}, True, "client device"),
+        ({"products": ["Aruba"]}, True, "device"),
+        ({"ssids": ["x"]}, True, "claims network"),
+        ({"ports": ["x"]}, True, "claims network"),
+        ({"realms": ["x"]}, True, "realm"),
+        ({"tags": ["a=b"]}, True, "claims tags"),
+    ],
+    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+)
+def test_only_the_facts_that_rules_compare_are_read(scope: dict[str, object], shared: bool, flags: str) -> None:
+    """Logins with the same facts share a result, unless each login has a fact for itself."""
+    reading = DomainRules([rule(1, **scope)]).read(frozenset())
+    found = {
+        name for name in ("claims", "client", "device", "kind", "network", "realm", "tags") if getattr(reading, name)
+    }
+    assert (reading.is_shared, found) == (shared, set(flags.split()))

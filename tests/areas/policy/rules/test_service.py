@@ -193,6 +193,55 @@ async def test_stored_reply_attributes_do_not_depend_on_the_dictionary(areas: Ar
     assert kept.attributes == b"\x0b\x03x"
 
 
+async def test_a_rule_for_everyone_is_confirmed(areas: Areas) -> None:
+    """A rule that decides every login is confirmed when it begins to do so: as a new one, without its last scope, with
+    another action, or when it is enabled. A rule that already does so may change otherwise."""
+    rules, domain = areas.rules, areas.domain
+    with pytest.raises(Invalid, match="would block every login"):
+        await rules.add(domain, change(name="r", action="block"))
+    with pytest.raises(Invalid, match="this rule has the scopes users, time; omit everyone"):
+        await rules.add(domain, change(name="r", action="allow", users=["a"], time={"until": "8:00"}, everyone=True))
+    rule = await rules.add(domain, fields(users=["ann"]))
+    steps = (
+        ({"users": []}, False),
+        ({"users": [], "everyone": True}, True),
+        ({"priority": 3}, True),
+        ({"action": "allow"}, False),
+        ({"action": "mfa_required"}, True),
+        ({"action": "allow"}, False),
+        ({"action": "allow", "everyone": True}, True),
+        ({"enabled": False}, True),
+        ({"name": "new"}, True),
+        ({"enabled": True}, False),
+        ({"enabled": True, "everyone": True}, True),
+    )
+    for given, is_done in steps:
+        try:
+            await rules.update(domain, rule, change(**given))
+        except Invalid as refused:
+            assert [each.field for each in refused.errors] == ["everyone"] and not is_done, given
+        else:
+            assert is_done, given
+
+
+async def test_changes_are_in_the_audit_trail(areas: Areas) -> None:
+    """Each entry names the rule, and has the fields that have changed, before and after the change."""
+    rule = await areas.rules.add(areas.domain, fields(users=["ann"]))
+    await areas.rules.update(areas.domain, rule, change(name="new", priority=7))
+    await areas.rules.update(areas.domain, rule, change(priority=7))
+    await areas.rules.delete(areas.domain, [rule])
+    sql = "select action, target, changes from audit_trail where action like 'rule.%' order by id"
+    rows = await areas.store.read(lambda tx: list(tx.rows(sql)))
+    assert [(action, target) for action, target, _ in rows] == [
+        ("rule.add", f"rule {rule} r"),
+        ("rule.update", f"rule {rule} r"),
+        ("rule.delete", f"rule {rule} new"),
+    ]
+    added, updated, deleted = (json.loads(str(changes)) for *_, changes in rows)
+    assert (added["users"], deleted["users"]) == ([None, ["ann"]], [["ann"], None])
+    assert updated == {"name": ["r", "new"], "priority": [100, 7]}
+
+
 async def order(areas: Areas) -> str:
     """Return the names of the domain's rules in the order in which they are read."""
     return "".join(each.name for each in sorted(areas.rules.all_of(areas.domain), key=lambda rule: rule.sort_key))

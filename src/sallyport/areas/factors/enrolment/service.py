@@ -170,9 +170,10 @@ class EnrolmentLinks:
 
     # --- over time --------------------------------------------------------------------------------------------
 
-    async def purge(self) -> None:
-        """Delete the links that have expired a week ago."""
-        before = self._clock() - KEPT_US
+    async def purge(self, now: int) -> None:
+        """Delete the links that have expired a week ago. now: the time in microseconds. It is not that of a clock which
+        may be wrong for a while: a link that is still valid would be deleted."""
+        before = now - KEPT_US
         while await self._store.write(lambda tx: repo.purge(tx, before)):
             pass
 

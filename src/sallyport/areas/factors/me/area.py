@@ -86,7 +86,7 @@ class MeArea(Area):
         )
         self.leader_tasks = (
             self.mailing.run,
-            partial(every, PURGE_S, self.links.purge, failure="enrolment_purge_failed"),
+            partial(every, PURGE_S, lambda: self.links.purge(parts.settled()), failure="enrolment_purge_failed"),
             partial(every, PURGE_S, self.sessions.purge, failure="sign_in_purge_failed"),
         )
         factors.denials.on_denial(write=_end_all)
