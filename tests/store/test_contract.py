@@ -196,6 +196,13 @@ async def test_a_table_of_given_numbers_changes_many_rows(store: Store) -> None:
     assert await store.write(work) == [(0, 10), (1, 10 + 2**62), (2, 10), (3, 5), (4, 10)]
 
 
+async def test_rows_are_locked_while_they_are_read(store: Store) -> None:
+    """`lock` ends a select statement on each engine."""
+    await store.write(partial(put, name="a", value=7))
+    sql = "select value from counters where name = 'a'"
+    assert await store.write(lambda tx: tx.rows(sql + tx.lock("counters"))) == [(7,)]
+
+
 async def test_a_read_does_not_write(store: Store) -> None:
     """A write inside a read or a search raises StoreError and changes nothing."""
     for look in (store.read, store.read_now, store.search):

@@ -235,3 +235,16 @@ async def test_rows_of_a_node_of_the_previous_release(postgres: PostgresStore) -
 
     assert await postgres.write(add) == [("Corp",), ("corp.example",)]
     assert await postgres.write(change) == [[("HQ",)], [("4111",)], [(None,)]]
+
+
+async def test_a_row_is_deleted_with_its_dependent_rows(postgres: PostgresStore) -> None:
+    """A trigger that deletes the dependent rows first lets the row go too."""
+
+    def delete(tx: Tx) -> tuple[int, list[tuple[Value, ...]]]:
+        for statement in _PREVIOUS_RELEASE.split(";\n"):
+            tx.execute(statement)
+        tx.execute("insert into radius_client_domains (client_id, position, domain_id) values (1, 0, 1)")
+        deleted = tx.execute("delete from radius_clients where id = 1")
+        return deleted, tx.rows("select client_id from radius_client_domains union all select id from radius_clients")
+
+    assert await postgres.write(delete) == (1, [])

@@ -10,10 +10,12 @@ import pytest
 
 from sallyport.base.text import fold
 from sallyport.base.wire import Minimum
+from sallyport.store import counters
 from sallyport.store.connections import MAX_PHRASE_LENGTH, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import ListQuery, Tx
 from sallyport.store.search import MAX_COUNTED, ROW_BITS, IndexEntry, SearchIndex
+from sallyport.store.search import page as list_page
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3
@@ -166,3 +168,21 @@ def test_a_long_text_is_found_as_a_whole(connection: sqlite3.Connection, text: s
     INDEX.add(tx, DOMAIN, 2, ("old building-7-floor-3",))
     assert ids(tx, text) == found
     assert len(str(INDEX.find(tx, DOMAIN, text)[1]["match"])) <= MAX_PHRASE_LENGTH + 2
+
+
+def test_the_total_of_a_list(connection: sqlite3.Connection) -> None:
+    """The total is the stored one, or that of a page with the last row, or counted."""
+    tx = SqliteTx(connection)
+    connection.execute("create table searched (id integer primary key)")
+    tx.insert("searched", ("id",), [(number,) for number in range(1, 6)])
+    counters.add(tx, DOMAIN, "list", 70)
+
+    def page(offset: int, counter: str | None, *, searched: bool = False) -> tuple[list[int], int]:
+        ids, query = "select id from searched where id > :least", ListQuery(DOMAIN, offset, 2)
+        return list_page(tx, _id, "select id from searched", ids, query, counter=counter, searched=searched, least=1)
+
+    assert page(0, "list") == ([2, 3], 70)
+    for searched in (False, True):
+        assert page(0, None, searched=searched) == ([2, 3], 4)
+        assert page(3, None, searched=searched) == ([5], 4)
+        assert page(8, None, searched=searched) == ([], 4)

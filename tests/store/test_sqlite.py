@@ -175,6 +175,22 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path, name: str) -> 
         opened(tmp_path / name)
 
 
+class RoomMaker(Reserve):
+    """A reserve whose release makes it possible to open the database."""
+
+    def release(self) -> bool:
+        """Make the directory of the database."""
+        self._path.parent.mkdir()
+        return super().release() or True
+
+
+def test_a_start_on_a_full_disk_releases_the_reserve(tmp_path: Path) -> None:
+    """A database that cannot be opened is opened again after the space of the reserve was freed."""
+    path = tmp_path / "full" / "s.db"
+    SqliteStore(path, StoreMetrics(CollectorRegistry()), RoomMaker(path.with_name("reserve"), 0)).close()
+    assert applied(path) == sorted(each.name for each in ALL._migrations)
+
+
 async def test_the_writer_waits_for_the_disk(sqlite: SqliteStore) -> None:
     """The writer's connection is in WAL mode with synchronous=FULL, and checks foreign keys."""
 

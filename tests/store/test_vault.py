@@ -155,6 +155,14 @@ def test_several_keys() -> None:
     assert both.open(before, ROW) == b"before"
 
 
+def test_the_keys_of_the_next_start(tmp_path: Path) -> None:
+    """They are those in the key file now. The environment of a process does not change."""
+    held = load_master_keys(tmp_path, {}, may_make=True)
+    write_keys(tmp_path / KEY_FILE, {**held.keys, 7: Secret(KEY)})
+    assert Vault(held).at_next_start().versions == (1, 7)
+    assert Vault(Secret(KEY)).at_next_start().versions == (1,)
+
+
 def test_keys_that_are_written_are_read(tmp_path: Path) -> None:
     """Written keys are read again, with mode 0600. The environment may contain several too."""
     keys = {1: Secret(KEY), 7: Secret(bytes(32))}

@@ -8,12 +8,13 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import NotFound, StoreFull
 from sallyport.store import connections, writer
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
@@ -320,3 +321,26 @@ async def test_the_reserve_is_made_and_made_again(tmp_path: Path) -> None:
         await store.write(partial(put, name="a"))
         await until(lambda: not reserve.released)
         assert path.stat().st_size == 1 << 16
+
+
+async def test_a_full_database_merges_its_log(tmp_path: Path) -> None:
+    """If SQLite is full although the disk has room, the log is merged, the reserve stays, and the store accepts writes
+    as soon as it can."""
+    octets, log = bytes(1 << 20), tmp_path / "s.db-wal"
+
+    def write(tx: Tx) -> None:
+        tx.execute("insert into answers (at, packed) values (0, :packed)", packed=octets)
+
+    async with running_store(tmp_path / "s.db", reserve=1 << 16) as store:
+        reserve = store._writer._reserve
+        await until(lambda: not reserve.released)
+        await store.write(write)
+        pages = await store.exclusive(lambda connection: connection.execute("pragma page_count").fetchone()[0])
+        await store.exclusive(lambda connection: connection.execute(f"pragma max_page_count = {pages}"))
+        with pytest.raises(StoreFull, match="full"):
+            await store.write(write)
+        assert log.stat().st_size < len(octets) // 2
+        assert not reserve.released
+        await store.exclusive(lambda connection: connection.execute("pragma max_page_count = 1000000"))
+        await until(lambda: store.ready)
+        await store.write(write)

@@ -11,12 +11,10 @@ from cryptography import x509
 from OpenSSL import SSL
 
 from sallyport.areas.authorities.authority import Authority, HolderKind
-from sallyport.areas.clients.issued import IssuedCertificates
 from sallyport.areas.domains.domain import CertificateNames
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.eap.holders import AUTHORITY_CHANGED
 from sallyport.areas.login.login import Reason
-from sallyport.certs.authority import fingerprint
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.packet import encode
@@ -107,20 +105,6 @@ async def test_the_authority_of_the_installation_is_not_trusted_beside_own_ones(
     assert (await log_in(nas, signers.issue("mdm", "ann")))[0] == ACCESS_ACCEPT
     await nas.wire.areas.authorities.delete(nas.wire.areas.tenant, added.id)
     assert (await log_in(nas, signers.issue("mdm", "ann")))[:2] == (ACCESS_REJECT, REFUSED)
-    assert (await log_in(nas, own))[0] == ACCESS_ACCEPT
-
-
-async def test_a_certificate_that_another_tenant_owns_is_refused(nas: Nas, signers: Signers) -> None:
-    """The installation knows which certificates it has issued for other tenants. They do not count here, also if an
-    authority of the domain has signed them."""
-    areas = nas.wire.areas
-    issued = IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
-    other = await areas.tenancy.ensure_tenant(2, 1)
-    await signers.add("mdm")
-    foreign, own = (signers.issue("mdm", "ann") for _ in range(2))
-    await issued.record("ann", fingerprint(foreign.certificate), other)
-    await issued.record("own", fingerprint(own.certificate), areas.tenant)
-    assert (await log_in(nas, foreign))[:2] == (ACCESS_REJECT, REFUSED)
     assert (await log_in(nas, own))[0] == ACCESS_ACCEPT
 
 
