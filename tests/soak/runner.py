@@ -119,6 +119,7 @@ def _run_installation(
 
 def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: float) -> list[str]:
     """Run a round, and return its findings."""
+    site.resume_prompts()
     site.history = History(spans=[*site.history.during(time.monotonic(), math.inf, checks.CIRCUIT_S)])
     directory = tools.directory / "round"
     directory.mkdir()

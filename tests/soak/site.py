@@ -183,6 +183,12 @@ class Site:
             path.write_text(first.read_text())
         return all(map(self.restart, numbers[1:]))
 
+    def resume_prompts(self) -> None:
+        """End the pauses of users who have left several prompts unanswered, so that each round has prompts."""
+        node = self.nodes[0]
+        for each in node.run("/ad/ListPromptPauses", {"pageSize": 2 * PUSHED}, domain="push")["pauses"]:
+            node.run("/ad/EndPromptPause", {"userName": each["userName"]}, domain="push")
+
     def sizes(self) -> list[Size]:
         """Return what each node takes now."""
         bulks = [each for each in self.history.bulks if each.right != "stored"]
