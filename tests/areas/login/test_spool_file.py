@@ -111,8 +111,9 @@ def test_a_write_that_failed_leaves_the_former_records(tmp_path: Path) -> None:
     file.append([b"one"])
     path.rename(tmp_path / "kept")
     path.mkdir()
-    with pytest.raises(OSError, match="unable to open"):
+    with pytest.raises(OSError, match="unable to open") as caught:
         file.append([b"lost"])
+    assert caught.value.filename == str(path)  # a start that fails with it names the file
     path.rmdir()
     (tmp_path / "kept").rename(path)
     file.append([b"two"])

@@ -10,6 +10,7 @@ stored twice, even if the service crashes after the transaction, before the file
 so that a number is never used twice with the same name.
 """
 
+import errno
 import os
 import sqlite3
 from collections import Counter
@@ -169,7 +170,8 @@ class SpoolFile:
                 database.execute("commit")
         except sqlite3.Error as error:
             is_damaged = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-            raise (DamagedSpoolError if is_damaged else OSError)(f"{self._path}: {error}") from error
+            kind = DamagedSpoolError if is_damaged else OSError
+            raise kind(errno.EIO, str(error), str(self._path)) from error
 
 
 class Spool:
