@@ -35,6 +35,8 @@ START_S: Final = 60.0
 """Time within which a node must start once all faults are over."""
 KEPT: Final = Path("build/soak")
 """Where the logs of a round with findings are kept."""
+WRONG_SQL: Final = ("invalid input syntax", "syntax error", "operator does not exist", "violates")
+"""Parts of errors of the database that no fault explains."""
 BY_NAME: Final = {each.name: each for each in FAULTS}
 
 
@@ -238,10 +240,12 @@ def _keep(site: Site, plan: Round, began: float, written: Sequence[int], finding
 
 
 def _logged(site: Site, written: Sequence[int]) -> list[str]:
-    """Return a finding for each node that has logged an unexpected exception."""
-    findings = []
+    """Return a finding for each node that has logged an unexpected exception, or an error in its SQL."""
+    findings = list[str]()
     for node, before in zip(site.nodes, written, strict=True):
         log = node.log()[before:]
+        wrong = [line for line in log.splitlines() if any(each in line for each in WRONG_SQL)]
+        findings += [f"{node.directory.name} has logged {len(wrong)} errors of SQL: {wrong[0][:500]}"] if wrong else []
         number, at = log.count("Traceback"), log.find("Traceback")
         if number:
             findings.append(

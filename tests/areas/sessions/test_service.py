@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.devices.sightings import write_first_sightings
+from sallyport.areas.events.repo import table_usage
 from sallyport.areas.sessions import parallel, repo
 from sallyport.areas.sessions.report import Report, Status
 from sallyport.areas.sessions.service import COUNT_S, Record, write_records
@@ -53,6 +54,18 @@ async def test_a_session_has_one_row_over_several_transactions(areas: Areas) -> 
     assert (row.user_name, row.station, row.nas_port, row.framed_ip) == ("ann", "02-01", 7, "10.0.0.1")
     assert (row.session_time, row.input_octets, row.terminate_cause) == (90, 2**32 + 9, 1)
     assert (row.started, row.updated, row.stopped) == (NOW, NOW + 90 * SECOND, NOW + 90 * SECOND)
+
+
+async def test_past_sessions_share_the_limit_of_events(areas: Areas) -> None:
+    """If all rows take more space than `event_limit_mib`, past sessions are deleted too."""
+    await write(areas, started(USER_NAME="ann", NAS_PORT=7, NAS_PORT_TYPE=19), stopped(90))
+    (usage,) = await areas.store.read(table_usage)
+    assert (usage.domain_id, usage.rows, usage.first_at) == (areas.domain, 1, NOW)
+    assert usage.row_octets > len("ann")
+    retention = areas.app.events.retention
+    retention.limit = 0
+    await retention.purge()
+    assert await listed(areas) == []
 
 
 async def test_two_sessions_at_a_time_with_one_id(areas: Areas) -> None:

@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 from sallyport.areas.events.event import FOREVER, DomainEvent, EventQuery, EventRow, ExportQuery
 from sallyport.areas.sessions import repo as sessions
-from sallyport.areas.sessions.report import FACTS
+from sallyport.areas.sessions.report import FACTS, NUMBERS
 from sallyport.areas.sessions.session import SessionState
 from sallyport.metrics import LoginPlace
 from sallyport.store import counters
@@ -180,7 +180,7 @@ SESSIONS = RetainedTable(
     "sessions",
     tuple(sessions.COUNTER + state for state in SessionState),
     f"'{sessions.COUNTER}' || state",
-    ("acct_session_id", "recent", *(f"coalesce({name}, '')" for name in FACTS)),
+    ("acct_session_id", "recent", *(f"coalesce({name}, '')" for name in FACTS if name not in NUMBERS)),
     250,
     ended="stopped",
     began="started",

@@ -77,6 +77,8 @@ FACTS: Final = (
     "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix",
 )  # fmt: skip
 """Descriptive columns of a session, in the order of `Report.facts`."""
+NUMBERS: Final = frozenset({"nas_port", "nas_port_type"})
+"""The descriptive columns that are numbers."""
 USER, STATION, MULTI_SESSION = (FACTS.index(name) for name in ("user_name", "station", "multi_session_id"))
 COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets", "output_packets")
 """Columns that only grow, in the order of `Report.counts`; session_time in seconds."""
