@@ -232,8 +232,11 @@ def _keep(site: Site, plan: Round, began: float, written: Sequence[int], finding
     spans = sorted(site.history.spans, key=lambda span: span.began)
     lines = [f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}" for each in spans]
     for each in sorted(site.history.logins, key=lambda login: login.began):
-        prompts = "".join(f", prompt at {at - began:.2f} s" for at in each.prompts)
-        lines.append(f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {each}{prompts}")
+        more = [f"prompt at {at - began:.2f} s" for at in each.prompts]
+        for packet in each.packets:
+            first, last = packet.first - began, packet.last - began
+            more.append(f"{packet.sent} times to node {packet.node} from {first:.2f} to {last:.2f} s")
+        lines.append(f"{each.began - began:7.2f} to {each.ended - began:7.2f} s: {', '.join([str(each), *more])}")
     (place / "findings.txt").write_text("\n".join([*findings, "", *lines, ""]))
     for node, before in zip(site.nodes, written, strict=True):
         (place / f"{node.directory.name}.log").write_text(node.log()[before:])
