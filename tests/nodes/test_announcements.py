@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from sallyport.areas.users.accounts.account import UserChange
+from sallyport.base.errors import StoreError
 from sallyport.store.foreign import CONFIGURATION, PRINCIPALS, PROMPTS, TOKENS, USERS, ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.postgres import listener
@@ -160,6 +161,35 @@ class CountedListener(Listener):
     def _connect(self) -> Connection:
         self.connections += 1
         return super()._connect()
+
+
+async def test_a_database_that_ends_before_the_listener_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database ends between a new connection and its first command. At the start of a node, this is an error of the
+    store. Later, the listener connects again."""
+    connect, made, found = listener.connect, list[Connection](), list[ForeignChange]()
+
+    def connected(url: str) -> Connection:
+        made.append(connect(url))
+        if len(made) == 2:
+            made[-1].close()
+        return made[-1]
+
+    monkeypatch.setattr(listener, "connect", connected)
+    monkeypatch.setattr(listener, "CHECK_S", 0.05)
+    listening = Listener(database_in(tmp_path), list, found.append)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(listening.run)
+        end = f"select pg_terminate_backend({made[0].info.backend_pid})"
+        server().execute(end)
+        await until(lambda: EVERYTHING in found)
+        assert len(made) == 3
+        nursery.cancel_scope.cancel()
+    made.clear()
+    connected(database_in(tmp_path)).close()
+    with pytest.raises(StoreError):
+        await Listener(database_in(tmp_path), list, found.append).run()
 
 
 async def test_a_server_that_hangs_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

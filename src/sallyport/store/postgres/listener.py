@@ -13,7 +13,7 @@ from psycopg.pq.abc import PGconn
 from sallyport.base.errors import StoreError
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.postgres.announcements import CHANNEL
-from sallyport.store.postgres.connection import Connection, connect
+from sallyport.store.postgres.connection import Connection, as_ours, connect
 
 CHECK_S: Final = 1.0
 """Time in seconds without a message after which the connection is tested."""
@@ -60,8 +60,13 @@ class Listener:
             await trio.sleep(uniform(0.5, 1.5) * CHECK_S)  # noqa: S311  so that not all nodes connect at once
 
     def _connect(self) -> Connection:
+        """Return a new connection that gets announcements. Raises StoreError."""
         connection = connect(self._url)
-        connection.execute(f"listen {CHANNEL}".encode())
+        try:
+            connection.execute(f"listen {CHANNEL}".encode())
+        except psycopg.Error as error:  # the database has ended in between
+            connection.close()
+            raise as_ours(error) from error
         return connection
 
     async def _receive(self, connection: Connection) -> None:
