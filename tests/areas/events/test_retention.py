@@ -24,7 +24,7 @@ from sallyport.metrics import LoginMetrics
 from sallyport.store import counters
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Done, Store, T, Tx, Value, Work
-from tests.areas import SetClock, running_store
+from tests.areas import SetClock, only_sqlite, running_engine
 from tests.waiting import until
 
 DOMAIN = 7
@@ -153,7 +153,7 @@ async def journal(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
     """An empty log."""
     registry = CollectorRegistry()
     path = tmp_path / "s.db"
-    async with running_store(path) as store:
+    async with running_engine(tmp_path) as store:
         yield Log(path, Watched(store), clock, LoginMetrics(registry), registry)
 
 
@@ -385,6 +385,7 @@ async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
     assert 0 <= limit - await journal.octets() < 1000
 
 
+@only_sqlite
 @pytest.mark.parametrize(("table", "tolerance"), [(EVENTS, 0.1), (ACCOUNTING, 0.1)], ids=["events", "accounting"])
 async def test_the_estimated_space_is_near_the_actual_space(
     journal: Log, table: RetainedTable, tolerance: float
@@ -411,6 +412,7 @@ async def test_events_cannot_be_changed(journal: Log, table: RetainedTable) -> N
         await journal.store.inner.write(lambda tx: tx.execute(f"update {table.name} set user_name = 'bob'"))  # noqa: S608
 
 
+@only_sqlite
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
 async def test_a_purge_finds_due_rows_by_an_index(journal: Log, table: RetainedTable) -> None:
     """Rows that are due are found by an index or by ID. No statement scans or sorts a table."""

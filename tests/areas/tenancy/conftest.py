@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.store.sqlite import SqliteStore
-from tests.areas import areas, clock, running_store
+from sallyport.store.model import Engine
+from tests.areas import areas, clock, running_engine
 
 __all__ = ["areas", "clock"]
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """The embedded store, running."""
-    async with running_store(tmp_path / "s.db") as store:
+async def store(tmp_path: Path) -> AsyncIterator[Engine]:
+    """The store, running."""
+    async with running_engine(tmp_path) as store:
         yield store

@@ -11,18 +11,18 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import Invalid, NotFound, Unauthenticated
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Commands
-from sallyport.store.sqlite import SqliteStore
+from sallyport.store.model import Engine
 from tests.areas import SetClock
 
 
 @pytest.fixture
-def tenancy(store: SqliteStore, clock: SetClock) -> Tenancy:
+def tenancy(store: Engine, clock: SetClock) -> Tenancy:
     """The tenancy service on a store."""
     return Tenancy(store, clock)
 
 
 @pytest.fixture
-def run(store: SqliteStore, tenancy: Tenancy, clock: SetClock) -> Commands:
+def run(store: Engine, tenancy: Tenancy, clock: SetClock) -> Commands:
     """The commands of the tenancy area."""
     return Commands([local_operations(tenancy, Tenants(store, tenancy, clock), clock)])
 
