@@ -23,9 +23,8 @@ from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.settings.values import ANYWHERE
 from sallyport.store import audit
-from sallyport.store.model import Tx
-from sallyport.store.sqlite import SqliteStore
-from tests.areas import running_store
+from sallyport.store.model import Engine, Tx
+from tests.areas import running_engine
 from tests.peers.authority import Authority
 from tests.ports import free_port
 from tests.waiting import until
@@ -34,13 +33,13 @@ WAIT_S = 30.0
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Engine]:
     """An empty store."""
-    async with running_store(tmp_path / "s.db") as store:
+    async with running_engine(tmp_path) as store:
         yield store
 
 
-async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> None:
+async def decide(store: Engine, *users: str, backwards: bool = False) -> None:
     """Write one event for each user in one transaction. backwards: whether the event that is written first has the
     latest time."""
     columns = (
@@ -56,7 +55,7 @@ async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> No
 
 
 @asynccontextmanager
-async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) -> AsyncIterator[OutletMetrics]:
+async def carried(store: Engine, *targets: Target, in_log: bool = False) -> AsyncIterator[OutletMetrics]:
     """Run outlets until the block ends. Their positions are stored before the block begins."""
     set_level("info")  # a command that ran earlier in this process may have set another one
     metrics = OutletMetrics(CollectorRegistry())
@@ -84,7 +83,7 @@ def has_lines(path: Path, count: int) -> bool:
     return path.exists() and path.read_bytes().count(b"\n") >= count
 
 
-async def positions(store: SqliteStore, total: int) -> bool:
+async def positions(store: Engine, total: int) -> bool:
     """Return whether the positions of the outlets add up to the given total."""
     return await store.read(lambda tx: tx.value(int, "select sum(last_id) from outlet_places")) == total
 
@@ -95,7 +94,7 @@ async def lines_of(path: Path, count: int) -> list[str]:
     return [json.loads(line)["user"] for line in path.read_text().splitlines()]
 
 
-async def test_a_file_gets_a_line_for_each_event(store: SqliteStore, tmp_path: Path) -> None:
+async def test_a_file_gets_a_line_for_each_event(store: Engine, tmp_path: Path) -> None:
     """The file has the events since the start of the outlet in order, and has mode 0600.
 
     A rotated file is created again.
@@ -111,7 +110,7 @@ async def test_a_file_gets_a_line_for_each_event(store: SqliteStore, tmp_path: P
         assert await lines_of(path, 1) == ["carl"]
 
 
-async def test_a_batch_is_sent_in_order_of_time(store: SqliteStore, tmp_path: Path) -> None:
+async def test_a_batch_is_sent_in_order_of_time(store: Engine, tmp_path: Path) -> None:
     """Events are sent in order of time, whatever order they were written in.
 
     Each batch of a long queue is sent once and completely.
@@ -123,7 +122,7 @@ async def test_a_batch_is_sent_in_order_of_time(store: SqliteStore, tmp_path: Pa
         assert await lines_of(path, len(users)) == [*users[:BATCH][::-1], *users[BATCH:][::-1]]
 
 
-async def test_log_lines_are_in_order_of_time(store: SqliteStore) -> None:
+async def test_log_lines_are_in_order_of_time(store: Engine) -> None:
     """Two decisions of one transaction are logged once each, in order of time."""
     with capture_logs() as logged:
         async with carried(store, in_log=True):
@@ -134,14 +133,14 @@ async def test_log_lines_are_in_order_of_time(store: SqliteStore) -> None:
     assert [line["user"] for line in logged] == ["early", "late", "next"]
 
 
-async def change(store: SqliteStore, *targets: str) -> None:
+async def change(store: Engine, *targets: str) -> None:
     """Write one entry of the audit trail for each target."""
     await store.write(
         lambda tx: [audit.record(tx, "user.update", at=1, tenant_id=0, target=target) for target in targets]
     )
 
 
-async def test_the_audit_trail_is_sent(store: SqliteStore, tmp_path: Path) -> None:
+async def test_the_audit_trail_is_sent(store: Engine, tmp_path: Path) -> None:
     """Each entry since the start of the outlet is sent once, together with the logins.
 
     The audit trail has its own position, which survives a restart.
@@ -165,7 +164,7 @@ async def test_the_audit_trail_is_sent(store: SqliteStore, tmp_path: Path) -> No
         assert len(await records(302)) == 302
 
 
-async def test_events_before_a_restart_are_sent_after_it(store: SqliteStore, tmp_path: Path) -> None:
+async def test_events_before_a_restart_are_sent_after_it(store: Engine, tmp_path: Path) -> None:
     """The position is in the store. After a restart the outlet continues there and repeats no event."""
     path = tmp_path / "logins.jsonl"
     target = parse_target(f"file://{path}")
@@ -178,7 +177,7 @@ async def test_events_before_a_restart_are_sent_after_it(store: SqliteStore, tmp
         assert await lines_of(path, 501) == ["ann", *(f"user{number}" for number in range(500))]
 
 
-async def test_events_wait_while_the_siem_is_unavailable(store: SqliteStore) -> None:
+async def test_events_wait_while_the_siem_is_unavailable(store: Engine) -> None:
     """No event is lost if the SIEM refuses connections or closes a connection."""
     port = free_port()
     target = parse_target(f"tcp://127.0.0.1:{port}")
@@ -192,7 +191,7 @@ async def test_events_wait_while_the_siem_is_unavailable(store: SqliteStore) -> 
             assert await users_over(listener, 1) == ["carl"]
 
 
-async def test_events_deleted_before_they_were_sent_are_logged(store: SqliteStore, tmp_path: Path) -> None:
+async def test_events_deleted_before_they_were_sent_are_logged(store: Engine, tmp_path: Path) -> None:
     """If retention deletes events before they are sent, the log has the number of these events.
 
     The deleted events may lie between other events.
@@ -219,7 +218,7 @@ async def users_over(listener: trio.SocketListener, count: int) -> list[str]:
     return [json.loads(line)["user"] for line in octets.splitlines()]
 
 
-async def test_events_are_sent_to_a_unix_socket(store: SqliteStore, tmp_path: Path) -> None:
+async def test_events_are_sent_to_a_unix_socket(store: Engine, tmp_path: Path) -> None:
     """A collector on the same machine may listen on a stream socket."""
     path = tmp_path / "siem.sock"
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -231,7 +230,7 @@ async def test_events_are_sent_to_a_unix_socket(store: SqliteStore, tmp_path: Pa
             assert await users_over(trio.SocketListener(sock), 1) == ["ann"]
 
 
-async def test_a_datagram_has_one_message(store: SqliteStore) -> None:
+async def test_a_datagram_has_one_message(store: Engine) -> None:
     """A datagram has no length and no terminator (RFC 5426)."""
     sock = trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with closing(sock):
@@ -259,7 +258,7 @@ def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
 
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_syslog_over_tls_has_lengths_and_needs_trust(
-    store: SqliteStore, authority: tuple[Path, ssl.SSLContext], trusted: bool
+    store: Engine, authority: tuple[Path, ssl.SSLContext], trusted: bool
 ) -> None:
     """A message starts with its length (RFC 5425). A server without a trusted certificate receives nothing."""
     ca, context = authority
@@ -283,7 +282,7 @@ async def test_syslog_over_tls_has_lengths_and_needs_trust(
                         assert await stream.receive_some() == b""
 
 
-async def test_a_symbolic_link_is_not_followed(store: SqliteStore, tmp_path: Path) -> None:
+async def test_a_symbolic_link_is_not_followed(store: Engine, tmp_path: Path) -> None:
     """If the file is replaced by a symbolic link, the events wait and are not written."""
     secret = tmp_path / "somebody's file"
     secret.write_text("")
