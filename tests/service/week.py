@@ -172,7 +172,7 @@ class Week:
         self.counts["reverts"] += 1
 
     async def _use_expiring(self, hour: int) -> None:
-        """Use all that expires. What has ended is refused, and what has not is accepted."""
+        """Use all that expires. It is accepted before its end, and refused after it."""
         now = self.service.clock()
         for each in self.expiring:
             if hour % each.pause:

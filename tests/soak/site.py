@@ -184,7 +184,7 @@ class Site:
         return all(map(self.restart, numbers[1:]))
 
     def resume_prompts(self) -> None:
-        """End the pauses of users who have left several prompts unanswered, so that each round has prompts."""
+        """End the pauses of prompts, which begin after two unanswered ones, so that each round has prompts."""
         node = self.nodes[0]
         for each in node.run("/ad/ListPromptPauses", {"pageSize": 2 * PUSHED}, domain="push")["pauses"]:
             node.run("/ad/EndPromptPause", {"userName": each["userName"]}, domain="push")

@@ -54,7 +54,7 @@ async def test_the_services_own_work_has_no_limit(sqlite: SqliteStore, actor: Ac
 
 
 class SlowServer:
-    """A cursor whose statements take some time of a clock. It stands for a server that is busy."""
+    """A cursor whose statements take some time of a clock. So does that of a busy server."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.now = seconds, 0.0

@@ -1,4 +1,4 @@
-"""Tests of the fields of the built-in providers: what is required, what is a default, and what an admin reads."""
+"""Tests of the fields of the built-in providers: required fields, defaults, and the texts for admins."""
 
 import pytest
 from pydantic import ValidationError

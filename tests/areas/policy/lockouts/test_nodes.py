@@ -35,7 +35,7 @@ def node(areas: Areas, notices: Notices) -> Lockouts:
 
 @pytest.fixture
 def nodes(listener: FakeListener) -> tuple[Lockouts, Lockouts]:
-    """Return the lock-outs of two nodes, which tell each other what happens."""
+    """Return the lock-outs of two nodes, which announce their changes to each other."""
     here, there = LinkedNotices(), LinkedNotices()
     here.other, there.other = there, here
     return node(listener.areas, here), node(listener.areas, there)

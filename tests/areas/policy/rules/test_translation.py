@@ -138,7 +138,7 @@ def test_conditions_are_kept_in_one_form() -> None:
     ],
 )
 def test_a_malformed_condition_is_named(field: str, right: str, wrong: str, says: str) -> None:
-    """The error names the field and the entry, and says what is expected. It never has the submitted value."""
+    """The error names the field and the entry, and the expected form. It never has the submitted value."""
     with pytest.raises(Invalid) as refused:
         WORDS.condition(field, [right, wrong])
     (error,) = refused.value.fields
