@@ -46,8 +46,10 @@ async def main() -> None:
     """Send a request to each address from a connected socket, which accepts answers from no other address."""
     for arguments in ("link set lo up", "addr add 192.0.2.7/32 dev lo", "addr add 2001:db8::7/128 dev lo nodad"):
         ip(arguments)
-    with trio.fail_after(60):  # the kernel enables a new IPv6 address in the background
-        while ip("-6 addr show dev lo tentative"):
+    with trio.fail_after(60):  # the kernel enables IPv6 addresses in the background, then adds their routes
+        while ip("-6 addr show dev lo tentative") or not all(
+            f"local {each} " in ip("-6 route show table local") for each in ("::1", "2001:db8::7")
+        ):
             await trio.sleep(0.01)
     async with trio.open_nursery() as nursery:
         for port, (bound, asked) in enumerate(ASKED, 1812):
