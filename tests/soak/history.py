@@ -38,8 +38,8 @@ class Login:
     the node that has answered. packets: the requests; the NAS makes another one for each node that it asks. forbidden:
     why an Accept is wrong; empty: it is not. expected: whether an Accept is the only right answer, except during the
     faults at `fragile` places. is_elsewhere: whether it was forbidden at another node than the asked one, a while ago.
-    approval: the answer of the user to each prompt. approval_s: the time from a prompt to
-    this answer. silent: the time since when the answering node has not answered a retransmission; 0: it has.
+    approval: the answer of the user to each prompt. approval_s: the time from a prompt to this answer. silent: the time
+    since when the answering node has not answered a retransmission; 0: it has.
     """
 
     kind: str

@@ -110,7 +110,7 @@ def forget(tx: Tx, name: str) -> bool:
 def renew(tx: Tx, node_id: int) -> Lease | None:
     """Renew the lease if the given node holds it. If the lease has expired, the given node takes it. Return None if
     another node holds the lease. A lease that ends more than twice its duration from now has expired, too, because the
-    clock of the database was ahead. Smaller corrections of the clock take the lease from nobody.
+    clock of the database was ahead. A smaller correction of the clock ends no lease.
 
     A heartbeat calls this function, and must not wait for a transaction that has checked the lease with `holds`. A
     renewal does not conflict with the lock of `holds`. If the lease of another node has expired but is still locked,

@@ -195,7 +195,7 @@ async def test_endpoints_are_pruned_with_what_depends_on_them(areas: Areas) -> N
 
 
 async def test_a_secret_that_is_kept_is_not_sent_elsewhere(areas: Areas) -> None:
-    """Whoever may write files, but does not know the secret, cannot have it sent to another server."""
+    """A person who may write files, but does not know the secret, cannot have it sent to another server."""
     engine, lab = engine_of(areas), ("domain", {"domainName": "lab"})
     await engine.run(areas.tenant, items(FOLDER))
     folder = {(kind, str(fields.get("directoryName"))): fields for kind, fields in await export(areas)}

@@ -31,7 +31,7 @@ _DAMAGED: Final = (
     EOFError,
     OSError,
     RuntimeError,
-    ValueError,  # a name that is not UTF-8 although the zip says so
+    ValueError,  # the flags say that the name is UTF-8, and it is not
 )
 _ENCRYPTED: Final = 1
 """The flag of an encrypted entry of a zip file (APPNOTE.TXT 4.4.4)."""

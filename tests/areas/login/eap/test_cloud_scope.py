@@ -120,7 +120,7 @@ async def test_every_kind_of_name_finds_the_person(
 async def test_an_object_id_has_the_user_names_of_an_active_account(
     company: Nas, graph: GraphServer, is_disabled: bool
 ) -> None:
-    """A sign-in at Entra ID (claim oid) is one of this user. A disabled account and another id are of nobody."""
+    """A sign-in at Entra ID (claim oid) is one of this user. A disabled account and another id belong to no user."""
     graph.add_user("8a7b", ADA, accountEnabled=not is_disabled)
     await read(company, entra(graph))
     areas = company.wire.areas

@@ -80,7 +80,7 @@ async def unanswered(wire: Wire, script: Script, clock: trio.testing.MockClock) 
 
 
 async def deny(areas: Areas, user: str = "ann", *, is_checked: bool = True) -> None:
-    """Say on a page that a login is of somebody else."""
+    """Say on a page that another person has begun a login."""
     await areas.app.factors.denials.deny(Denial(areas.domain, user, DeniedAt.PAGE, is_checked))
 
 
