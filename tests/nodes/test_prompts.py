@@ -454,6 +454,43 @@ async def test_prompts_without_an_answer_count_over_all_nodes(pair: Pair) -> Non
     assert len(pair.script.started) == 2
 
 
+async def test_a_prompt_expires_while_its_login_waits_at_the_other_node(pair: Pair) -> None:
+    """The node where the login waits sends the Reject, although the other node has asked the provider. The user is not
+    prompted again."""
+    pair.one.put(a_login())
+    await until(lambda: len(pair.script.polled) == 1)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    _expire(pair.two)
+    assert (await answer(pair.two, login))[0] == ACCESS_REJECT
+    assert [each.reason for each in await events(pair.two.areas)] == ["second factor not answered in time"]
+    await pair.one.silence()
+    assert len(pair.script.started) == 1
+
+
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_a_prompt_that_the_other_node_has_not_sent_expires(pair: Pair, fallback: Fallback) -> None:
+    """If no node has asked the provider in time, the login gets no answer, whatever the fallback is."""
+    await fall_back_to(pair.one.areas, fallback)
+    await pair.two.areas.configuration.reload()
+    pair.script.slow = trio.Event()
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    pair.two.put(a_login())
+    await joined(pair.two, 1)
+    _expire(pair.two)
+    await until(lambda: pair.two.dropped("overload") == 1)
+    await pair.two.silence()
+
+
+def _expire(wire: Wire) -> None:
+    """End the time of the only login that waits at a node."""
+    (conversation,) = wire.areas.second._same.values()
+    assert conversation.scope is not None
+    conversation.scope.deadline = trio.current_time()
+
+
 async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
     """A node that begins a prompt waits while another node begins one for the same user, and then counts it. A prompt
     of another user does not wait."""

@@ -33,7 +33,7 @@ class AnsweredElsewhere(PacketError):
 
 
 class NotAsked(PacketError):
-    """Raised if the time limit of a login was reached before this node could ask the provider. The provider has not
+    """Raised if the time limit of a login was reached before a node could ask the provider. The provider has not
     failed, so the fallback must not decide the login. The request gets no answer."""
 
     def __init__(self) -> None:
@@ -160,6 +160,12 @@ class Conversation:
     def waits(self) -> bool:
         """Whether a request waits for the result."""
         return self._newest is not None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a node has asked the provider, as far as this node knows: this node, or the prompt's owner, which
+        has stored a handle."""
+        return self.asked or bool(self.handle)
 
     @property
     def user(self) -> UserKey:

@@ -400,7 +400,7 @@ class SecondFactor:
                 with trio.move_on_at(conversation.deadline) as conversation.scope:
                     result = await self._converse(conversation, begin)
                 conversation.scope = None
-                if result is None and not (conversation.asked or conversation.is_denied):
+                if result is None and not (conversation.is_asked or conversation.is_denied):
                     conversation.error = NotAsked()
         except ProviderError as error:
             result = SecondFactorResult(reason_of(conversation, error))
