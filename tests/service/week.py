@@ -199,7 +199,7 @@ class Week:
             assert await each.works() is is_due, (
                 f"{each.kind}: {'refused too early' if is_due else 'accepted too late'}"
             )
-            each.used = now if is_due else each.used
+            each.used = max(each.used, now) if is_due else each.used
             self.counts[f"{each.kind}s {'accepted' if is_due else 'refused'}"] += 1
 
     async def _use_agent_key(self) -> None:
@@ -224,7 +224,12 @@ class Week:
         _, key = await areas.keys.create(NewKey(areas.domain, name=f"day {len(self.expiring)}", expires_at=until))
         links, browser = areas.app.me.links, Browser("127.0.0.1")
         secret, link_until = await links.make(Person(areas.domain, "ann"))
-        self.expiring = [each for each in self.expiring if each.kind != "link"]  # the new one replaces it
+        # The new link replaces the former one, and each sign-in deletes sessions whose end has passed.
+        self.expiring = [
+            each
+            for each in self.expiring
+            if not (each.kind == "link" or ("session" in each.kind and each.until <= now))
+        ]
         self.expiring += [
             Expiring("token", partial(_is_accepted, areas.tenancy, token), until),
             Expiring("key", partial(_is_accepted, areas.keys, key), until),
