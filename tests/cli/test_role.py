@@ -33,7 +33,7 @@ def test_wrong_options_are_named(service: Service) -> None:
     for given, status, text in (
         (("--template",), 1, "--product: template needs a product that has one: Aruba Wireless"),
         (("--reply", "Filter-Id"), 2, "give NAME=VALUE"),
-        (("--product", "Cisco IOSS"), 0, 'must have this product. Did you mean "cisco ios"?'),
+        (("--product", "Cisco IOSS"), 0, 'must have this product. Did you mean "Cisco IOS"?'),
         (("--vlan", "4095"), 1, "must be a number from 1 to 4094"),
     ):
         refused = service.program("role", "set", "staff", "--domain", domain, *given)

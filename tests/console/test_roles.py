@@ -42,13 +42,14 @@ async def test_a_role_is_added_changed_and_removed(site: Site, admin: Visitor) -
 async def test_a_rule_gives_a_role(admin: Visitor) -> None:
     """The form of a rule offers the roles. The list, the test and the effect of rules show the role. A role that a rule
     uses has no button for its removal."""
-    await admin.send("/roles/set?domain=1", {"role": "<staff>", "replyAttributes": "Filter-Id=staff"})
-    assert "&lt;staff&gt;</option>" in (await admin.get("/rules/add")).text
-    fields = {"name": "all", "action": "mfa_required", "enabled": "yes", "role": "<staff>"}
+    await admin.send("/roles/set?domain=1", {"role": "<Staff>", "replyAttributes": "Filter-Id=staff"})
+    assert "&lt;Staff&gt;</option>" in (await admin.get("/rules/add")).text
+    fields = {"name": "all", "action": "mfa_required", "enabled": "yes", "role": "<Staff>"}
     await admin.send("/rules/add", fields)
-    assert "role <staff>" in text_of(await admin.get("/rules"))
+    assert "role <Staff>" in text_of(await admin.get("/rules"))
+    assert "rule 1 all" in text_of(await admin.get("/roles?domain=1"))
     tested = text_of(await admin.get("/rules/test?domain=1&user=ann"))
-    assert "<staff> : default set" in tested and "Filter-Id = staff" in tested
+    assert "<Staff> : default set" in tested and "Filter-Id = staff" in tested
     removed = await admin.get("/roles/remove?domain=1&role=%3Cstaff%3E")
     assert "is used by rule 1 all" in text_of(removed) and "<button" not in removed.text.partition("<main")[2]
 

@@ -3,7 +3,8 @@
     python -m tests.service.week --days 7 --seed 1
 
 Each hour, users log in by PAP, CHAP, MS-CHAPv2 and with a one-time code, a session is accounted, and what expires is
-used: tokens, keys of agents, enrolment links, and sessions of the console. Each day, some of it expires, a user is
+used: tokens, keys of agents, enrolment links, and sessions of the console. An agent renews its own key when it is due:
+after 30 days. Each day, some of it expires, a user is
 locked out, a directory is read, a switch to enforce mode is reverted, and the clock repeats a second at midnight UTC
 (a leap second). At random hours, the clock is wrong for an hour.
 """
@@ -31,9 +32,11 @@ from sallyport.areas.directory.schedules.schedule import Timing
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.areas.signin.sessions import Browser
-from sallyport.areas.tenancy.keys.key import NewKey
+from sallyport.areas.tenancy.keys.key import Agent, KeyRecord, NewKey
+from sallyport.areas.tenancy.keys.service import renew_at
 from sallyport.base.clock import SECOND, from_us, iso_seconds
 from sallyport.base.errors import Unauthenticated
+from sallyport.base.secret import new_key, token_hash
 from sallyport.radius.packet import ACCESS_ACCEPT
 from sallyport.web.scope import Authenticator, Role
 from tests.packets import accounting, attributes, chap, mschap2
@@ -69,14 +72,24 @@ class Expiring:
 
 
 @dataclass
+class AgentKey:
+    """The own key of a directory agent: the key, and what the service has answered."""
+
+    text: str
+    record: KeyRecord
+
+
+@dataclass
 class Week:
-    """A run. counts: how often each action was taken. expiring: tokens, keys, links and sessions of the days."""
+    """A run. counts: how often each action was taken. expiring: tokens, keys, links and sessions of the days. agent:
+    the present key of an agent."""
 
     service: Simulated
     random: Random
     counts: Counter[str] = field(default_factory=Counter)
     expiring: list[Expiring] = field(default_factory=list)
     lab: int = 0
+    agent: AgentKey = field(init=False)
 
     async def prepare(self) -> None:
         """Add what the days need: a domain that demands one-time codes, and the schedule of a directory."""
@@ -89,6 +102,10 @@ class Week:
         await areas.seeds.confirm(self.lab, "cyd", self._code())
         await areas.providers.set(self.lab, "totp", {}, 60)
         await areas.domains.set_mode([self.lab], Mode.ENFORCE)
+        _, enrolment = await areas.keys.create(NewKey(areas.domain, agent=Agent.DIRECTORY, name="agent"))
+        own = new_key()
+        caller = await areas.keys.authenticate(enrolment)
+        self.agent = AgentKey(own, await areas.keys.exchange(caller, token_hash(own)))
         await self.service.pass_by(2 * MINUTE)
 
     def _code(self) -> str:
@@ -107,6 +124,7 @@ class Week:
             left_s = HOUR
             await self._log_in()
             await self._use_expiring(hour)
+            await self._use_agent_key()
             if hour == 3:
                 await self._make_expiring()
             if hour == locked:
@@ -181,8 +199,22 @@ class Week:
             assert await each.works() is is_due, (
                 f"{each.kind}: {'refused too early' if is_due else 'accepted too late'}"
             )
-            each.used = now if is_due else each.used
+            each.used = max(each.used, now) if is_due else each.used
             self.counts[f"{each.kind}s {'accepted' if is_due else 'refused'}"] += 1
+
+    async def _use_agent_key(self) -> None:
+        """Use the key of the agent, and renew it if the renewal is due. Only a clock that is wrong refuses it."""
+        keys, now = self.service.areas.keys, self.service.clock()
+        is_right = now < self.agent.record.expires_at
+        assert await _is_accepted(keys, self.agent.text) is is_right, "the agent's own key"
+        self.counts[f"agent's key {'accepted' if is_right else 'refused'}"] += 1
+        if is_right and now >= renew_at(self.agent.record):
+            former, own = self.agent.text, new_key()
+            caller = await keys.authenticate(former)
+            self.agent = AgentKey(own, await keys.renew(caller, token_hash(own)))
+            assert await _is_accepted(keys, own), "the new key"
+            assert not await _is_accepted(keys, former), "the new key has replaced the former one"
+            self.counts["agent's key renewed"] += 1
 
     async def _make_expiring(self) -> None:
         """Make an access token, an enrolment key of an agent, an enrolment link, and a session of the console."""
@@ -192,7 +224,12 @@ class Week:
         _, key = await areas.keys.create(NewKey(areas.domain, name=f"day {len(self.expiring)}", expires_at=until))
         links, browser = areas.app.me.links, Browser("127.0.0.1")
         secret, link_until = await links.make(Person(areas.domain, "ann"))
-        self.expiring = [each for each in self.expiring if each.kind != "link"]  # the new one replaces it
+        # The new link replaces the former one, and each sign-in deletes sessions whose end has passed.
+        self.expiring = [
+            each
+            for each in self.expiring
+            if not (each.kind == "link" or ("session" in each.kind and each.until <= now))
+        ]
         self.expiring += [
             Expiring("token", partial(_is_accepted, areas.tenancy, token), until),
             Expiring("key", partial(_is_accepted, areas.keys, key), until),

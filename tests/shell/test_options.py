@@ -34,6 +34,7 @@ def test_other_times_are_refused(text: str) -> None:
 def test_a_misspelled_name_gets_a_suggestion() -> None:
     """A similar word is suggested. For a completely different word there is no suggestion."""
     assert nearest("TOKN", ["token", "client"]) == ' Did you mean "token"?'
+    assert nearest("cisco isee", ["Cisco ISE", "Aruba Wireless"]) == ' Did you mean "Cisco ISE"?'
     assert nearest("xyz", ["token", "client"]) == ""
 
 

@@ -95,9 +95,10 @@ def counted(number: object, one: str, several: str = "") -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "NAME"?` with the known name that is most similar to a word. Return "" if no known name is
-    similar."""
-    found = get_close_matches(word.casefold(), list(known), n=1)
-    return f' Did you mean "{found[0]}"?' if found else ""
+    similar. Case is ignored."""
+    names = {name.casefold(): name for name in known}
+    found = get_close_matches(word.casefold(), list(names), n=1)
+    return f' Did you mean "{names[found[0]]}"?' if found else ""
 
 
 def existing(word: str, known: Iterable[str]) -> str:

@@ -32,6 +32,7 @@ from tests.areas.login.listen.second import (
     typed,
     wire,
 )
+from tests.areas.login.listen.test_fresh_look import new_password
 from tests.areas.login.second.scripted import Script
 from tests.packets import attributes, pap
 from tests.waiting import until
@@ -180,6 +181,22 @@ async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> 
     await fail(wire, 10)
     script.answer(0, Outcome.APPROVED)
     assert (await answer(wire, waiting))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-1] == "locked out after failures"
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+async def test_a_password_that_changes_while_a_login_waits(wire: Wire, script: Script, signed: bool) -> None:
+    """The login counts as a failure. An unsigned request counts too, because only a host with the shared secret could
+    encrypt the password that was right."""
+    waiting = a_login(signed=signed)
+    wire.put(waiting)
+    await prompted(script)
+    await new_password(wire.areas)
+    await fail(wire, 9)
+    script.answer(0, Outcome.APPROVED)
+    assert (await answer(wire, waiting))[0] == ACCESS_REJECT
+    assert (await reasons(wire))[-1] == "wrong password"
+    await fail(wire, 1)
     assert (await reasons(wire))[-1] == "locked out after failures"
 
 

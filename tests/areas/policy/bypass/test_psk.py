@@ -1,6 +1,7 @@
 """Tests of pre-shared keys of stations: their form, the attribute of each product, and where a key never appears."""
 
 import threading
+from functools import partial
 from hashlib import pbkdf2_hmac
 from typing import Any
 
@@ -22,6 +23,7 @@ from sallyport.base.errors import Conflict, Invalid, SecretError
 from sallyport.base.tags import of_store
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
 from sallyport.radius.salted import Hiding
+from sallyport.store.sealed import rows_of, sealed_of
 from tests.areas import Areas
 from tests.areas.login.conftest import FakeListener
 from tests.areas.policy.bypass.test_service import MAC, body
@@ -188,10 +190,11 @@ async def test_a_key_is_sealed_and_never_shown(listener: FakeListener) -> None:
         login = await answered(listener, product)
         assert KEY not in login.attributes and not login.attributes
     (column,) = [each for each in areas.app.areas.sealed if each.column == "psk"]
-    sealed = await areas.store.read(lambda tx: tx.value(bytes, "select psk from bypass_stations"))
-    assert sealed is not None and KEY not in sealed
-    assert column.identity == IDENTITY
-    assert areas.vault.open(sealed, IDENTITY.format(areas.domain, MAC)) == KEY
+    (row,) = await areas.store.read(partial(rows_of, column, None))  # as a rotation of the master key reads it
+    sealed = sealed_of(row)
+    assert sealed and KEY not in sealed
+    assert column.identity_of(row) == IDENTITY.format(areas.domain, MAC)
+    assert areas.vault.open(sealed, column.identity_of(row)) == KEY
     texts = await areas.store.read(lambda tx: tx.rows("select changes from audit_trail"))
     rows, _ = await areas.bypass.page(areas.domain, "", offset=0, limit=1)
     shown = f"{texts} {rows} {change} {areas.bypass.entry(areas.domain, MAC, 1)}"

@@ -3,6 +3,8 @@
 from functools import partial
 
 import pytest
+import trio
+from structlog.testing import capture_logs
 
 from sallyport.areas.devices.device import Device
 from sallyport.areas.domains.domain import Mode, UnknownStations
@@ -21,6 +23,7 @@ from tests.areas.login.conftest import FakeListener
 from tests.areas.policy.bypass.test_service import LISTED, MAC, OTHERS, body
 from tests.areas.policy.lockouts.test_service import log_in
 from tests.packets import attributes, pap
+from tests.waiting import until
 
 REQUEST = LISTED["Cisco"]
 GUESTS: dict[str, object] = {"name": "guests", "action": "allow", "kinds": ["unknown"], "vlan": "99"}
@@ -190,6 +193,19 @@ async def test_a_refusal_for_any_reason_notes_the_station(listener: FakeListener
     login = await listener.ready(request_)
     assert (login.answer.decision.applied, login.behind) == (Verdict.REJECT, None)
     assert [each.station for each in await unknown(listener.areas)] == [MAC]
+
+
+async def test_a_failing_store_is_logged(listener: FakeListener) -> None:
+    """The log says that the unknown stations are not written, and the task goes on."""
+    areas = listener.areas
+    await decided(listener)
+    await areas.store.write(lambda tx: tx.execute("alter table unknown_stations rename to moved"))
+    with capture_logs() as logs:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(areas.bypass.unknown.run)
+            await until(lambda: bool(logs))
+            nursery.cancel_scope.cancel()
+    assert [(each["event"], each["log_level"]) for each in logs] == [("unknown_stations_not_written", "warning")]
 
 
 async def test_a_station_that_moves_is_noted_where_it_is(listener: FakeListener) -> None:

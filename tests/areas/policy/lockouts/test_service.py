@@ -342,6 +342,17 @@ async def test_unlocking_applies_at_once(listener: FakeListener) -> None:
     assert await stored(listener.areas) == []
 
 
+async def test_unlocking_resets_the_count_of_a_user_without_a_lock(listener: FakeListener) -> None:
+    """An operator who unlocks a user before the tenth failure resets the count. Unlocking a station of the same name
+    does not."""
+    lockouts, domain = listener.areas.lockouts, listener.areas.domain
+    for kind, then in ((LockoutKind.USER, Reason.NONE), (LockoutKind.STATION, LOCKED)):
+        await fail(listener, 5)
+        assert await lockouts.unlock(domain, kind, "ann") == []
+        assert await fail(listener, 5) == [WRONG] * 5
+        assert await log_in(listener, "ann", "hello") is then
+
+
 async def test_an_ended_lock_out_is_forgotten(listener: FakeListener) -> None:
     """A lock-out that has ended leaves no row and uses no memory. If several nodes share the store, the row stays as
     long as their clocks may differ.

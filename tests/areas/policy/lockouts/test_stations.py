@@ -72,12 +72,12 @@ async def test_the_only_station_of_a_nas_is_not_locked(listener: FakeListener) -
 
 async def test_a_shared_station_is_not_locked(listener: FakeListener) -> None:
     """A station at which three users log in within an hour counts as shared and is not locked, even if the NAS has
-    other stations."""
+    other stations. A user who logs in again takes the place of no other user."""
     for user in ("bob", "eve"):
         await listener.areas.add_user(listener.areas.domain, user, b"hello")
     await log_in(listener, "ann", "hello", TABLET)
     await log_in(listener)  # a failure: from now on successes are counted
-    for user in ("ann", "bob", "eve"):
+    for user in ("ann", "bob", "eve", "eve"):
         await log_in(listener, user, "hello", PHONE)
     for number in range(20):
         await log_in(listener, f"user{number}", guess(), PHONE)

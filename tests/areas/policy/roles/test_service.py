@@ -112,7 +112,7 @@ async def test_the_names_of_a_few_users_are_in_the_error(areas: Areas, number: i
 async def test_a_file_has_one_set_for_each_product(areas: Areas) -> None:
     """The error names the field. Nothing is changed."""
     fields = {"domain": "corp", "role": "staff", "sets": [{"vlan": "1"}, {"tag": "a=b"}, {"tag": "A=b"}]}
-    with pytest.raises(Invalid, match="must have one set for each product, tag, and default"):
+    with pytest.raises(Invalid, match=r": sets must have one set for each product, tag, and default$"):
         await engine_of(areas).run(areas.tenant, items([("role", fields)]))
     assert not areas.roles.of(areas.domain)
 

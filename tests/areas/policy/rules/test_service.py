@@ -224,6 +224,23 @@ async def test_a_rule_for_everyone_is_confirmed(areas: Areas) -> None:
             assert is_done, given
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"action": "allow", "everyone": True}, True),
+        ({"action": "allow", "users": ["ann"]}, False),
+        ({"action": "allow", "time": {"until": "8:00"}}, False),
+        ({"action": "block", "everyone": True}, False),
+        ({"action": "mfa_required"}, False),
+    ],
+)
+async def test_a_rule_that_exempts_all_is_marked(areas: Areas, given: dict[str, object], expected: bool) -> None:
+    """Only an `allow` rule without a condition has `exemptsAll`, which `sallyport doctor` warns about."""
+    await areas.rules.add(areas.domain, change(name="r", **given))
+    (kept,) = areas.rules.all_of(areas.domain)
+    assert kept.definition.exempts_all is expected
+
+
 async def test_changes_are_in_the_audit_trail(areas: Areas) -> None:
     """Each entry names the rule, and has the fields that have changed, before and after the change."""
     rule = await areas.rules.add(areas.domain, fields(users=["ann"]))

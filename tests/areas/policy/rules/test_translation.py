@@ -109,6 +109,7 @@ def test_a_malformed_client_address_is_refused(entry: str) -> None:
 
 def test_conditions_are_kept_in_one_form() -> None:
     """However an admin writes a value, a rule keeps one form of it, once."""
+    words = Translation(dictionary())
     for field, entries, kept in (
         ("users", ["Ann"], ("Ann",)),
         ("serviceTypes", ["Login", "1"], (1,)),
@@ -119,7 +120,7 @@ def test_conditions_are_kept_in_one_form() -> None:
         ("attributes", ["nas-port-type=15", "NAS-Port-Type=Ethernet"], ("NAS-Port-Type=Ethernet",)),
         ("addresses", ["192.0.2.1/32", "192.0.2.1", "10.0.0.7/8"], ("192.0.2.1", "10.0.0.0/8")),
     ):
-        assert WORDS.condition(field, entries) == kept, field
+        assert words.condition(field, entries) == kept, field
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _named(product: str) -> str:
     """Return a product for a message. A warning follows if no product has this name, because it may be misspelt."""
     if product in ("", *PRODUCTS):
         return product or "all other products"
-    near = nearest(product, (each.casefold() for each in PRODUCTS))
+    near = nearest(product, PRODUCTS)
     return f"{product}, which Sallyport never detects; a RADIUS client must have this product.{near}"
 
 
