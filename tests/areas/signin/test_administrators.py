@@ -47,8 +47,9 @@ async def test_a_password_must_meet_the_policy(areas: Areas, password: str, why:
 @pytest.mark.parametrize("name", ["", " ", " root", "a\nb", "x" * 65])
 async def test_a_name_must_be_readable(areas: Areas, name: str) -> None:
     """A name that would be confused in a list is refused."""
-    with pytest.raises(Invalid):
+    with pytest.raises(Invalid) as refused:
         await areas.administrators.add(name, PASSWORD, *INSTALLATION)
+    assert [each.field for each in refused.value.fields] == ["name"]
 
 
 async def test_a_name_is_used_once_in_any_case(areas: Areas) -> None:

@@ -75,6 +75,24 @@ def test_a_cookie_is_whole_and_recent(clock: SetClock, parts: int, age_s: int, i
     assert Started.read(text, clock()) == (started if is_read else None)
 
 
+@pytest.mark.parametrize(
+    ("key", "began", "is_read"),
+    [
+        ("k" * 43, "1767225600", True),
+        ("k" * 42, "1767225600", False),
+        ("", "1767225600", False),
+        ("k" * 43, "", False),
+        ("k" * 43, "-1767225600", False),
+        ("k" * 43, "1767225600²", False),
+        ("k" * 43, "9" * 5000, False),
+    ],
+    ids=["whole", "short key", "no key", "no time", "negative", "no digit", "very long"],
+)
+def test_a_malformed_cookie_is_no_sign_in(clock: SetClock, key: str, began: str, is_read: bool) -> None:
+    """A cookie with a key that is too short to be secret, or with a time that is no number, is ignored."""
+    assert (Started.read(f"{key}.{began}.company./", clock()) is not None) == is_read
+
+
 async def test_a_provider_that_does_not_answer_in_time_is_not_tried_again_at_once(
     clock: SetClock, tmp_path: Path
 ) -> None:

@@ -83,6 +83,16 @@ async def test_a_character_that_no_password_has_is_refused(areas: Areas, name: s
     assert await areas.sign_ins.by_password("root", PASSWORD, code(areas, seed), LAPTOP)
 
 
+async def test_the_longest_password(areas: Areas) -> None:
+    """Each character of a password of 128 characters counts, and a longer text is a wrong password."""
+    longest = ("a horse? 42 batteries, " * 6)[:128]
+    _, seed = await areas.administrators.add("root", longest, Role.INSTALLATION, None)
+    for password in (longest[:-1], longest[:-1] + "x", longest + "x"):
+        with pytest.raises(Unauthenticated):
+            await areas.sign_ins.by_password("root", password, code(areas, seed), LAPTOP)
+    assert await areas.sign_ins.by_password("root", longest, code(areas, seed), LAPTOP)
+
+
 @pytest.mark.parametrize(
     ("form", "is_accepted"),
     [
