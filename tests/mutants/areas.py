@@ -114,8 +114,8 @@ AREAS = {
         _area(
             "signin",
             "areas/signin",
-            "areas/signin console/test_sign_in.py console/test_guard.py console/test_identity_provider.py "
-            "console/test_sessions.py",
+            "areas/signin areas/tenancy/test_passwords.py console/test_sign_in.py console/test_guard.py "
+            "console/test_identity_provider.py console/test_sessions.py",
         ),
     )
 }
