@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from sallyport.areas.mfa.contract import Behaviour
-from sallyport.base.clock import SECOND
+from sallyport.areas.signin.person import Person
+from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import NotFound
 from sallyport.service.commands import commands
 from sallyport.settings.identity_provider import IdentityProvider
@@ -86,14 +87,19 @@ async def test_a_person_signs_in(site: Site, provider: Provider, configured: Con
 async def test_the_request_has_pkce_and_a_fixed_redirect_uri(
     site: Site, provider: Provider, configured: Configure
 ) -> None:
-    """The redirect URI is a path of the service, whatever the link says, and no secret is in the address."""
+    """The redirect URI is a path of the service, whatever the link says, and no secret is in the address. Each sign-in
+    has values of its own."""
     async with site.visitor() as visitor:
         address = await leave(visitor, "//evil.example/")
         cookie = visitor.http.cookies["__Host-sallyport_provider"]
     asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
     assert asked["redirect_uri"] == "http://127.0.0.1:8080/sign-in/with/company/done"
     assert asked["code_challenge_method"] == "S256"
-    assert len({asked["state"], asked["nonce"], asked["code_challenge"]}) == 3
+    async with site.visitor() as other:
+        again = parse_qs(urlsplit(await leave(other)).query)
+    of_two = [asked[name] for name in ("state", "nonce", "code_challenge")]
+    of_two += [again[name][0] for name in ("state", "nonce", "code_challenge")]
+    assert len(set(of_two)) == 6
     assert "evil" not in address + cookie
     assert SECRET not in address
     assert cookie.partition(".")[0] not in address
@@ -396,12 +402,69 @@ async def test_a_changed_configuration_ends_sessions_at_once(
 async def test_a_lost_group_ends_all_sessions_of_the_person(
     site: Site, provider: Provider, configured: Configure
 ) -> None:
-    """When a person without the group signs in again, the earlier sessions end too."""
-    async with site.visitor() as first, site.visitor() as second:
+    """When a person without the group signs in again, the earlier sessions end too. Those of other people stay."""
+    async with site.visitor() as first, site.visitor() as second, site.visitor() as other, site.visitor() as holder:
         await sign_in(first, provider)
-        provider.groups = []
+        provider.subject = "9d2e"
+        await sign_in(other, provider)
+        await holder.sign_in(await site.token())
+        provider.subject, provider.groups = "4f1c", []
         assert (await sign_in(second, provider)).status_code == 403
         assert not await first.is_signed_in()
+        assert await other.is_signed_in()
+        assert await holder.is_signed_in()
+
+
+async def test_a_subject_belongs_to_its_provider(site: Site, provider: Provider, configured: Configure) -> None:
+    """A person of another provider with the same subject, and without a role, does not end the sessions of the
+    person."""
+    async with (
+        providing(lambda: site.clock.now // SECOND) as elsewhere,
+        site.visitor() as first,
+        site.visitor() as other,
+    ):
+        second = configured(OPERATOR)["company"].model_copy(update={"issuer": elsewhere.issuer})
+        site.areas.open_id.use({**configured(OPERATOR), "second": second})
+        await sign_in(first, provider)
+        elsewhere.groups = []
+        back = await elsewhere.visit((await other.get("/sign-in/with/second")).headers["location"])
+        assert (await other.get(path_of(back))).status_code == 403
+        assert await first.is_signed_in()
+
+
+async def test_sessions_have_their_own_people(site: Site, provider: Provider, configured: Configure) -> None:
+    """Each session is listed once, with its own person, although there are people of all kinds."""
+    seed = await site.administrator("root")
+    async with site.visitor() as ann, site.visitor() as ben, site.visitor() as holder, site.visitor() as root:
+        await sign_in(ann, provider)
+        provider.subject, provider.name, provider.groups = "9d2e", "Ben", ["audit"]
+        await sign_in(ben, provider)
+        await holder.sign_in(await site.token())
+        await root.sign_in_as("root", site.code(seed))
+        listed = entries(await commands(site.areas.app).ready("admin.sessions", {})())
+    assert [(each["kind"], each["name"], each["role"]) for each in listed] == [
+        ("administrator", "root", "installation"),
+        ("token", "admin", "admin"),
+        ("identity", "Ben", "auditor"),
+        ("identity", "Ann Example", "operator"),
+    ]
+
+
+async def test_a_provider_without_a_title_has_its_name(site: Site, provider: Provider, configured: Configure) -> None:
+    """The pages of the sign-in and of the sign-out show the name of the provider in the settings."""
+    configured(OPERATOR, title="")
+    async with site.visitor() as visitor:
+        assert "Sign in with company" in text_of(await visitor.get("/sign-in"))
+        await sign_in(visitor, provider)
+        assert "company" in text_of(await visitor.send("/sign-out", page="/account"))
+
+
+async def test_a_group_may_have_any_name(site: Site, provider: Provider, configured: Configure) -> None:
+    """A group whose name cannot be stored as it is does not keep the person out."""
+    provider.groups = ["\ud800", "\0", "Zürich", "netops"]
+    async with site.visitor() as visitor:
+        await sign_in(visitor, provider)
+        assert await visitor.is_signed_in()
 
 
 async def test_a_sign_out_leads_to_the_provider(site: Site, provider: Provider, configured: Configure) -> None:
@@ -415,7 +478,7 @@ async def test_a_sign_out_leads_to_the_provider(site: Site, provider: Provider, 
         assert "post_logout_redirect_uri=http%3A%2F%2F127.0.0.1%3A8080%2Fsign-in" in page.text
         assert not await visitor.is_signed_in()
         await sign_in(visitor, provider)
-    assert len(await site.audited("console.sign-out")) == 1
+    assert await site.audited("console.sign-out") == ["identity 1 Ann Example"]
     assert b"eyJ" not in stored(site.areas.store)
 
 
@@ -433,6 +496,18 @@ async def test_a_sign_out_works_without_the_provider(
             provider.server.behave(Behaviour.FAIL)
         answer = await visitor.send("/sign-out", page="/account")
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+
+
+async def test_a_sign_out_works_after_the_removal_of_the_provider(
+    site: Site, provider: Provider, configured: Configure
+) -> None:
+    """A provider that is removed while the person signs out is not asked."""
+    async with site.visitor() as visitor:
+        await sign_in(visitor, provider)
+        (session,) = await site.areas.console_sessions.everything()
+        site.areas.open_id.use({})
+        assert await site.areas.console_sessions.sign_out(Person(session)) == ""
+        assert await site.areas.console_sessions.everything() == []
 
 
 async def test_an_address_that_fails_often_has_to_wait(site: Site, provider: Provider, configured: Configure) -> None:
@@ -480,12 +555,37 @@ async def test_a_person_is_listed_and_removed(site: Site, provider: Provider, co
     async with site.visitor() as visitor:
         await sign_in(visitor, provider)
         (found,) = entries(await run.ready("admin.identities", {})())
-        assert (found["name"], found["subject"], found["role"], found["org"]) == ("Ann Example", "4f1c", "operator", 1)
+        began = iso(site.clock())
+        assert found == {
+            "id": found["id"],
+            "name": "Ann Example",
+            "role": "operator",
+            "org": 1,
+            "tenant": 1,
+            "issuer": provider.issuer,
+            "subject": "4f1c",
+            "created": began,
+            "signed_in": began,
+        }
+        site.clock.pass_by(60)
+        provider.groups = ["root"]
+        await sign_in(visitor, provider)
+        (known,) = entries(await run.ready("admin.identities", {})())
+        as_root = {"role": "installation", "org": None, "tenant": None, "signed_in": iso(site.clock())}
+        assert known == {**found, **as_root}
         await run.ready("admin.forget", {"identity": found["id"]})()
         assert not await visitor.is_signed_in()
         assert await run.ready("admin.identities", {})() == []
         with pytest.raises(NotFound, match="`admin identities` lists them"):
             await run.ready("admin.forget", {"identity": found["id"]})()
+        provider.groups = ["netops"]
         await sign_in(visitor, provider)
         assert await visitor.is_signed_in()
-    assert await site.audited("identity.remove") == ["identity 1 Ann Example (4f1c)"]
+        (again,) = entries(await run.ready("admin.identities", {})())
+        assert again["id"] != found["id"]
+        await run.ready("admin.forget", {"identity": again["id"]})()
+    sql = "select target, tenant_id from audit_trail where action = 'identity.remove' order by id"
+    assert await site.areas.store.read(lambda tx: tx.rows(sql)) == [
+        (f"identity {found['id']} Ann Example (4f1c)", 0),
+        (f"identity {again['id']} Ann Example (4f1c)", site.areas.tenant),
+    ]

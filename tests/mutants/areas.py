@@ -106,15 +106,16 @@ AREAS = {
         _area(
             "store",
             "store",
-            "store nodes/test_announcements.py nodes/test_migration.py nodes/test_searches.py "
-            "nodes/test_server.py nodes/test_settled.py areas/audit/test_changes.py areas/audit/test_large_entries.py",
+            "store nodes/test_announcements.py nodes/test_connections.py nodes/test_migration.py "
+            "nodes/test_searches.py nodes/test_server.py nodes/test_settled.py areas/audit/test_changes.py "
+            "areas/audit/test_large_entries.py",
             has_postgres=True,
         ),
         _area(
             "signin",
             "areas/signin",
-            "areas/signin console/test_sign_in.py console/test_guard.py console/test_identity_provider.py "
-            "console/test_sessions.py",
+            "areas/signin areas/tenancy/test_passwords.py console/test_sign_in.py console/test_guard.py "
+            "console/test_identity_provider.py console/test_sessions.py",
         ),
     )
 }

@@ -40,16 +40,6 @@ def url(proxy: Proxy, tmp_path: Path) -> str:
     return proxy.url(database_in(tmp_path))
 
 
-async def test_a_commit_without_an_answer_is_looked_up(opened: Open, proxy: Proxy, url: str) -> None:
-    """A write whose commit the server kept succeeds, though the connection ended before the answer."""
-    async with opened("one", url) as store:
-        proxy.cut_at(b"; commit")
-        await store.write(partial(put, name="kept"))
-        assert proxy.lost.is_set()
-        assert await store.read(names) == ["kept"]
-        await store.write(partial(put, name="more"))
-
-
 async def test_a_lost_connection_fails_the_write_and_comes_back(opened: Open, proxy: Proxy, url: str) -> None:
     """A write fails while the server is away, and the same node writes again when it is back."""
     async with opened("one", url) as store:

@@ -12,6 +12,7 @@ import trio.testing
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import ConfigError, StoreError
+from sallyport.base.text import fold
 from sallyport.store.model import Tx, Value
 from sallyport.store.postgres import check_driver
 from sallyport.store.postgres.connection import Connection
@@ -34,6 +35,14 @@ NOWHERE = "postgresql://sallyport@127.0.0.1:1/sallyport"
 @pytest.fixture(name="postgres")
 async def running(opened: Open) -> AsyncIterator[PostgresStore]:
     """Yield the running store of a node."""
+    async with opened("one") as store:
+        yield store
+
+
+@pytest.fixture
+async def migrated(tmp_path: Path, opened: Open) -> AsyncIterator[PostgresStore]:
+    """Yield the running store of a node whose start has made the schema."""
+    database_in(tmp_path, is_empty=True)
     async with opened("one") as store:
         yield store
 
@@ -217,7 +226,7 @@ values (1, 1, 'vpn', 'vpn', '192.0.2.0/24', '4110', 'x', 1, '', 'auto', 'auto', 
 """
 
 
-async def test_rows_of_a_node_of_the_previous_release(postgres: PostgresStore) -> None:
+async def test_rows_of_a_node_of_the_previous_release(migrated: PostgresStore) -> None:
     """Such a node writes neither the realms of domains nor the bits of networks. Triggers keep both right."""
     realms, bits = "select realm from domain_realms order by realm", "select network_bits from radius_clients"
 
@@ -233,11 +242,11 @@ async def test_rows_of_a_node_of_the_previous_release(postgres: PostgresStore) -
         tx.execute("update radius_clients set network = '192.0.2.0/26'")
         return [*found, tx.rows(bits)]
 
-    assert await postgres.write(add) == [("Corp",), ("corp.example",)]
-    assert await postgres.write(change) == [[("HQ",)], [("4111",)], [(None,)]]
+    assert await migrated.write(add) == [("Corp",), ("corp.example",)]
+    assert await migrated.write(change) == [[("HQ",)], [("4111",)], [(None,)]]
 
 
-async def test_a_row_is_deleted_with_its_dependent_rows(postgres: PostgresStore) -> None:
+async def test_a_row_is_deleted_with_its_dependent_rows(migrated: PostgresStore) -> None:
     """A trigger that deletes the dependent rows first lets the row go too."""
 
     def delete(tx: Tx) -> tuple[int, list[tuple[Value, ...]]]:
@@ -247,4 +256,14 @@ async def test_a_row_is_deleted_with_its_dependent_rows(postgres: PostgresStore)
         deleted = tx.execute("delete from radius_clients where id = 1")
         return deleted, tx.rows("select client_id from radius_client_domains union all select id from radius_clients")
 
-    assert await postgres.write(delete) == (1, [])
+    assert await migrated.write(delete) == (1, [])
+
+
+async def test_fold_is_that_of_python(migrated: PostgresStore) -> None:
+    """Both engines find the same names, also if the form for comparison is not the small letter."""
+    texts = ["Straße", "ΟΔΟΣ ΣΑΣ ς", "\u017f", "ŉ", "İı", "ﬁ", "ᾳ", "Ꭰꭰ", "ÅÅ", "e\u0301É"]
+
+    def folded(tx: Tx) -> list[Value]:
+        return [tx.rows("select fold(:text)", text=text)[0][0] for text in texts]
+
+    assert await migrated.read(folded) == [fold(text) for text in texts]

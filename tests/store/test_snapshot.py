@@ -13,7 +13,7 @@ import trio.testing
 
 from sallyport.base.errors import NotFound, StoreError
 from sallyport.store.model import Store, T, Tx, Work
-from sallyport.store.snapshot import POLL_S, WAIT_S, Configuration, Snapshot, stamp
+from sallyport.store.snapshot import LOOK_S, POLL_S, WAIT_S, Configuration, Snapshot, stamp
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import running_store
 from tests.store.conftest import NO_NAMES, names, put
@@ -302,6 +302,30 @@ async def test_a_change_waits_for_the_end_of_an_apply(store: Store) -> None:
         assert listed.value == []
         await configuration.change(end)
         assert listed.value == ["a"]
+
+
+class UnfinishedApply:
+    """A store with an unfinished apply, until it is ended."""
+
+    def __init__(self) -> None:
+        self.is_ended = False
+
+    async def read(self, work: Work[object]) -> tuple[int, bool, list[object] | None]:
+        await trio.lowlevel.checkpoint()
+        return (2, False, []) if self.is_ended else (1, True, None)
+
+
+async def test_the_end_of_an_apply_is_noticed_at_once(autojump_clock: trio.testing.MockClock) -> None:
+    """A change that waits takes effect with the reload after the last part of the apply, and not with its own next
+    look."""
+    store = UnfinishedApply()
+    configuration = Configuration(cast(Store, store))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.reload)
+        await trio.sleep(LOOK_S / 4)
+        store.is_ended, began = True, trio.current_time()
+        await configuration.reload()
+    assert (configuration.version, trio.current_time()) == (2, began)
 
 
 async def test_an_urgent_change_waits_for_no_apply(store: Store) -> None:

@@ -20,9 +20,9 @@ from sallyport.base.errors import NotFound, SchemaError, StoreError, TookTooLong
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers, add_fold
 from sallyport.store.data_folder import Reserve
-from sallyport.store.migrations import ALL
+from sallyport.store.migrations import ALL, migrations_of
 from sallyport.store.model import Tx, Work
-from sallyport.store.postgres.migration import STEPS
+from sallyport.store.postgres.migration import steps_of
 from sallyport.store.sqlite import READERS, SqliteStore
 from sallyport.store.turns import WRITES
 from tests.areas import running_store
@@ -108,10 +108,10 @@ _CLIENT = (
 def test_a_released_step_keeps_its_name() -> None:
     """Each database has the names of its steps. With another name, a step would be applied again."""
     assert {"m0001_baseline", "m0010_network_bits", "m0016_sign_in_attempts", "m0019_login_facts"} <= {
-        each.name for each in ALL._migrations
+        each.name for each in migrations_of()._migrations
     }
     assert {"p0001_baseline", "p0005_node_senders", "p0018_sign_in_attempts", "p0019_login_facts"} <= {
-        each.name for each in STEPS
+        each.name for each in steps_of()
     }
 
 
@@ -119,11 +119,11 @@ def test_an_interrupted_first_start_continues(tmp_path: Path) -> None:
     """A new table has the columns of later steps. If the first start ends before these steps, the next start applies
     them, and the schema is that of an uninterrupted start.
     """
-    path, new = tmp_path / "s.db", tmp_path / "new.db"
-    names = [each.name for each in ALL._migrations]
+    path, new, migrations = tmp_path / "s.db", tmp_path / "new.db", migrations_of()
+    names = [each.name for each in migrations._migrations]
     with closing(sqlite3.connect(path)) as connection:
         add_fold(connection)
-        ALL.apply(Database(connection), stop_before=names[len(names) // 2])
+        migrations.apply(Database(connection), stop_before=names[len(names) // 2])
         connection.commit()
     assert applied(path) != sorted(names)
     opened(path).close()

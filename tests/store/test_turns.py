@@ -173,6 +173,23 @@ async def test_public_documents_have_a_connection_of_their_own(database: Databas
         may_end.set()
 
 
+async def test_one_public_document_is_searched_at_a_time() -> None:
+    """The addresses of the readers take turns, however many documents one of them asks for."""
+    turns, order = Turns(4, 2), list[str]()
+
+    async def search(address: str) -> None:
+        with acting_as(Actor("public", address)):
+            async with turns.searching():
+                order.append(address)
+                await trio.testing.wait_all_tasks_blocked()
+
+    async with trio.open_nursery() as nursery:
+        for address in ("many", "many", "many", "one"):
+            nursery.start_soon(search, address)
+            await trio.lowlevel.checkpoint()
+    assert order == ["many", "many", "one", "many"]
+
+
 ENDLESS = "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n"
 
 

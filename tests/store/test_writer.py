@@ -123,6 +123,29 @@ async def test_work_submitted_meanwhile_shares_the_commit(sqlite: SqliteStore) -
     assert await sqlite.read(names) == ["long", "quick"]
 
 
+async def test_all_work_submitted_meanwhile_precedes_the_service(sqlite: SqliteStore) -> None:
+    """All work that is submitted during a write joins its commit, also if a write of the service waits."""
+    await settled()
+    outcomes: Outcomes = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait(_tx: Tx) -> None:
+        began.set()
+        assert go_on.wait(30)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sqlite.write, wait)
+        await trio.to_thread.run_sync(began.wait, 30)
+        with acting_as(Actor("service")):
+            nursery.start_soon(sqlite.write, partial(put, name="service", value=3))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        for value, name in enumerate(("first", "second")):
+            sqlite.submit(partial(put, name=name, value=value), record(outcomes, name))
+        go_on.set()
+    assert outcomes == [("first", None), ("second", None)]
+    assert await sqlite.read(names) == ["first", "second", "service"]
+
+
 async def test_an_answer_waits_for_one_work_and_not_for_those_behind_it(sqlite: SqliteStore) -> None:
     """Queued writes end their transaction when an answer waits. The other writes follow, in order."""
     await settled()

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.web.scope import Role
+from sallyport.areas.signin import repo
+from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound
+from sallyport.store.model import Tx
+from sallyport.web.scope import Caller, Role
 from tests.areas import Areas, stored
 
 PASSWORD = "a horse and 42 batteries"
@@ -87,3 +89,40 @@ async def test_each_change_is_in_the_audit_trail_without_secrets(areas: Areas) -
     ]
     text = json.dumps([row[2:] for row in rows])
     assert "root" in text and PASSWORD not in text and seed not in text
+
+
+async def test_the_names_whose_factors_an_operator_may_not_change(areas: Areas) -> None:
+    """An administrator of the installation, and an admin of the tenant, is protected under the own name, with and
+    without each realm of the domain. A realm of another domain makes another person."""
+    tenant = await areas.tenancy.ensure_tenant(3, 4)
+    branch = await areas.domains.add(tenant, "Branch", realms=("Branch.Example",))
+    await areas.administrators.add("Root", PASSWORD, *INSTALLATION)
+    for name, role, tenant_id in (
+        ("ann@BRANCH.example", Role.ADMIN, tenant),
+        ("bea@corp", Role.ADMIN, tenant),
+        ("cy", Role.OPERATOR, tenant),
+        ("@branch", Role.ADMIN, tenant),
+        ("dan", Role.ADMIN, areas.tenant),
+    ):
+        await areas.administrators.add(name, PASSWORD, role, tenant_id)
+
+    def sign_in_eve(tx: Tx) -> None:
+        who = ("https://id.example", "7")
+        repo.put_identity(tx, *who, name=" Eve ", role="admin", tenant_id=tenant, member_of="[]", at=areas.clock())
+
+    await areas.store.write(sign_in_eve)
+    operator = Caller(1, 3, 4, tenant, Role.OPERATOR, "an operator")
+
+    async def is_protected(name: str) -> bool:
+        try:
+            await areas.app.users.administrators.check(branch, name, operator)
+        except Forbidden:
+            return True
+        return False
+
+    protected = [
+        *("root", "ROOT@Branch", "root@branch.example", "ann", "ann@branch", "ann@branch.example"),
+        *("bea@corp", "eve", "eve@branch", "@branch"),
+    ]
+    others = ["root@corp", "bea", "bea@branch", "cy", "dan", "eve@corp", "branch", ""]
+    assert [each for each in (*protected, *others) if await is_protected(each)] == protected

@@ -8,7 +8,7 @@ import httpx
 import pytest
 import trio
 
-from sallyport.areas.signin.openid import OpenId, Started
+from sallyport.areas.signin.openid import SKEW_S, STARTED_S, OpenId, Started
 from sallyport.base.clock import SECOND
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.openid.client import AT_ONCE, TIMEOUT_S, ProviderDown
@@ -50,6 +50,29 @@ async def returned(open_id: OpenId, provider: Provider, name: str, clock: SetClo
     started = Started.new(name, "/", clock())
     back = await provider.visit(await open_id.address(started))
     return started, dict(parse_qsl(urlsplit(back).query))
+
+
+@pytest.mark.parametrize(
+    ("parts", "age_s", "is_read"),
+    [
+        (4, 0, True),
+        (4, STARTED_S, True),
+        (4, STARTED_S + 1, False),
+        (4, -SKEW_S, True),
+        (4, -SKEW_S - 1, False),
+        (3, 0, False),
+        (2, 0, False),
+        (1, 0, False),
+        (0, 0, False),
+    ],
+)
+def test_a_cookie_is_whole_and_recent(clock: SetClock, parts: int, age_s: int, is_read: bool) -> None:
+    """A sign-in ends after ten minutes. The clock of the node that finishes it may be a minute behind. A cookie that
+    lacks a part is no sign-in."""
+    started = Started.new("company", "/logins?user=a.b", clock())
+    clock.pass_by(age_s)
+    text = ".".join(started.text().split(".", 3)[:parts])
+    assert Started.read(text, clock()) == (started if is_read else None)
 
 
 async def test_a_provider_that_does_not_answer_in_time_is_not_tried_again_at_once(

@@ -138,12 +138,24 @@ async def test_sessions_are_listed_and_ended(areas: Areas) -> None:
         await run(areas, "admin.revoke", session=newest["id"])
 
 
+async def test_a_session_without_a_tenant(areas: Areas) -> None:
+    """An installation administrator who has not chosen one of several tenants acts in none."""
+    await areas.tenancy.ensure_tenant(3, 4)
+    root = await run(areas, "admin.add", name="root", password=PASSWORD)
+    await areas.sign_ins.by_password("root", PASSWORD, code(areas, root["otpauth"]), LAPTOP)
+    (session,) = await run(areas, "admin.sessions")
+    assert (session["role"], session["org"], session["tenant"]) == ("installation", None, None)
+
+
 async def test_what_the_audit_trail_has(areas: Areas) -> None:
     """Each entry has the trail of its tenant, its time, the changed fields, and the address of the browser."""
     root = await run(areas, "admin.add", name="root", password=PASSWORD)
-    await run(areas, "admin.add", name="ann", password=PASSWORD, org=1, tenant=1, role="auditor")
+    ann = await run(areas, "admin.add", name="ann", password=PASSWORD, org=1, tenant=1, role="auditor")
     areas.clock.pass_by(1)
     await areas.sign_ins.by_password("root", PASSWORD, code(areas, root["otpauth"]), LAPTOP)
+    await areas.sign_ins.by_password("ann", PASSWORD, code(areas, ann["otpauth"]), LAPTOP)
+    for session in await areas.console_sessions.everything():
+        await run(areas, "admin.revoke", session=session.id)
     await run(areas, "admin.password", name="ann", password=OTHER_PASSWORD)
     await run(areas, "admin.totp", name="ann")
     sql = "select action, tenant_id, at, changes from audit_trail where target like 'administrator %' order by id"
@@ -152,7 +164,8 @@ async def test_what_the_audit_trail_has(areas: Areas) -> None:
     assert [(row[0], row[1], row[2], str(row[3]).replace(" ", "")) for row in rows] == [
         ("administrator.add", 0, later - SECOND, '{"role":[null,"installation"]}'),
         ("administrator.add", areas.tenant, later - SECOND, '{"role":[null,"auditor"]}'),
-        ("console.sign-in", 0, later, '{"from":[null,"192.0.2.7"]}'),
+        *(("console.sign-in", tenant, later, '{"from":[null,"192.0.2.7"]}') for tenant in (0, areas.tenant)),
+        *(("console.revoke", tenant, later, '{"from":[null,"192.0.2.7"]}') for tenant in (areas.tenant, 0)),
         ("administrator.password", areas.tenant, later, f'{{"password":{hidden}}}'),
         ("administrator.totp", areas.tenant, later, f'{{"seed":{hidden}}}'),
     ]

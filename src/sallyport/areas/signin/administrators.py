@@ -22,8 +22,6 @@ from sallyport.web.scope import Role
 MAX_NAME_LENGTH = 64
 MAX_PASSWORD_LENGTH = 128
 SEED_OCTETS = 20
-ROLES = (Role.ADMIN, Role.OPERATOR, Role.AUDITOR)
-"""The roles of an administrator of a tenant."""
 
 Failures = Callable[[str, str], Sequence[str]]
 """A function that returns the rules that a password fails, in words: (password, name of the administrator) -> rules."""
@@ -135,7 +133,7 @@ def _new_seed() -> str:
 
 
 def _check_name(name: str) -> None:
-    if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable() or name != name.strip():
+    if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable() or name != name.strip():
         raise invalid_field(
             "name", f"must have 1 to {MAX_NAME_LENGTH} printable characters, without spaces at the ends"
         )

@@ -60,7 +60,10 @@ class Started:
     def read(cls, text: str, now: int) -> Self | None:
         """Return the sign-in of a cookie's value. Return None if the value is malformed, or if the sign-in began too
         long ago."""
-        key, began, provider, next_path = (*text.split(".", 3), "", "", "")[:4]
+        parts = text.split(".", 3)
+        if len(parts) < 4:
+            return None
+        key, began, provider, next_path = parts
         if len(key) < 43 or not began.isdecimal() or len(began) > 12:
             return None
         if not -SKEW_S <= now // SECOND - int(began) <= STARTED_S:

@@ -329,16 +329,16 @@ def void(tx: Tx) -> None:
 
 def administrator_names(tx: Tx, domain_id: int) -> frozenset[str]:
     """Return the case-folded names of the people with the role admin in the console, for the tenant of a domain or for
-    the installation. A name with a realm of the domain is also returned without it, and a name without a realm also
-    with each of them."""
+    the installation. Each name is returned without a realm of the domain, and with each of them."""
     own = "role in ('admin', 'installation') and (tenant_id is null or tenant_id = "
     tenant = "(select tenant_id from domains where id = :d))"
     sql = f"select name from administrators where {own}{tenant} union select name from identities where {own}{tenant}"
     names = {fold(str(row[0]).strip()) for row in tx.rows(sql, d=domain_id)}
-    sql = "select realm_key from domain_realms where domain_id = :d union select name from domains where id = :d"
-    realms = {fold(str(row[0])) for row in tx.rows(sql, d=domain_id)}
-    found = set(names)
+    sql = "select realm_key from domain_realms where domain_id = :d"  # a domain's name is one of its realms
+    realms = {str(row[0]) for row in tx.rows(sql, d=domain_id)}
+    found = set[str]()
     for name in names:
         user, _, realm = name.rpartition("@")
-        found |= {user} if user and realm in realms else {f"{name}@{each}" for each in realms}
+        plain = user if user and realm in realms else name
+        found |= {plain, *(f"{plain}@{each}" for each in realms)}
     return frozenset(found)
