@@ -49,6 +49,7 @@ class Proxy:
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._pairs: list[_Pair] = []
+        self._has_changed = True  # whether `_pairs` has changed since the thread last registered them
         self._changing = Lock()
         self._is_held = self._is_refusing = self._is_ended = False
         self._text = b""
@@ -87,7 +88,7 @@ class Proxy:
         """End all connections, and new ones at once, until `release`."""
         self._is_refusing = True
         with self._changing:
-            pairs, self._pairs = self._pairs, []
+            pairs, self._pairs, self._has_changed = self._pairs, [], True
         for pair in pairs:
             pair.close()
 
@@ -97,24 +98,32 @@ class Proxy:
         self._text = text
 
     def _run(self) -> None:
+        ready = selectors.DefaultSelector()
         while not self._is_ended:
             if self._is_held:
                 time.sleep(LOOK_S)
                 continue
-            with self._changing:
-                pairs = list(self._pairs)
-            with selectors.DefaultSelector() as ready:
-                ready.register(self._listener, selectors.EVENT_READ)
-                for pair in pairs:
-                    with suppress(ValueError, KeyError):
-                        ready.register(pair.client, selectors.EVENT_READ, (pair, True))
-                        ready.register(pair.server, selectors.EVENT_READ, (pair, False))
-                found = ready.select(LOOK_S)
-            for key, _ in found:
+            if self._has_changed:
+                ready.close()
+                ready = self._registered()
+            for key, _ in ready.select(LOOK_S):
                 if key.data is None:
                     self._accept()
                 else:
                     self._pass(*key.data)
+        ready.close()
+
+    def _registered(self) -> selectors.DefaultSelector:
+        """Return a selector of all sockets."""
+        ready = selectors.DefaultSelector()
+        ready.register(self._listener, selectors.EVENT_READ)
+        with self._changing:
+            pairs, self._has_changed = list(self._pairs), False
+        for pair in pairs:
+            with suppress(ValueError, KeyError):  # another thread has just closed it
+                ready.register(pair.client, selectors.EVENT_READ, (pair, True))
+                ready.register(pair.server, selectors.EVENT_READ, (pair, False))
+        return ready
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
@@ -127,9 +136,13 @@ class Proxy:
         except OSError:  # the server is down
             client.close()
             return
+        # Otherwise the second part of a message would wait for a late acknowledgement (RFC 9293 section 3.7.4).
+        for each in (client, server):
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         pair = _Pair(client, server)
         with self._changing:
             self._pairs.append(pair)
+            self._has_changed = True
 
     def _pass(self, pair: _Pair, is_request: bool) -> None:
         source, sink = (pair.client, pair.server) if is_request else (pair.server, pair.client)
@@ -148,5 +161,6 @@ class Proxy:
         with self._changing:
             if pair in self._pairs:
                 self._pairs.remove(pair)
+                self._has_changed = True
         if pair.lost:
             self.lost.set()

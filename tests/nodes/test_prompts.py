@@ -1,8 +1,10 @@
 """Second factors over two nodes: a NAS that fails over joins the prompt."""
 
+import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -12,6 +14,7 @@ from sallyport.areas.factors.denials import Denial, DeniedAt
 from sallyport.areas.login.second import repo
 from sallyport.areas.login.second.prompts import A_MINUTE, OPEN
 from sallyport.areas.login.second.repo import Prompt
+from sallyport.areas.mfa.circuit import FAILURES
 from sallyport.areas.mfa.provider import Outcome, ProviderError, Strength
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import STATE
@@ -29,7 +32,7 @@ from tests.areas.login.listen.second import (
     prompted,
     typed,
 )
-from tests.areas.login.second.scripted import Script, fall_back_to, provider
+from tests.areas.login.second.scripted import Script, attached, fall_back_to, provider
 from tests.nodes.pair import Pair, pair
 from tests.packets import attributes
 from tests.peers.postgres import needs_postgres
@@ -335,6 +338,21 @@ async def test_a_failure_of_the_owner(pair: Pair) -> None:
     assert (await answer(pair.two, login))[0] == ACCESS_REJECT
     assert (await events(pair.two.areas))[-1].reason == "provider unreachable"
     assert len(pair.script.started) == 1
+
+
+async def test_a_circuit_closes_while_the_failure_is_stored(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event says that the circuit was open when the login was refused."""
+    second = pair.one.areas.second
+    circuit, keep = attached(pair.one.areas).provider, second._calls._keep
+    circuit._failures, circuit._closed_until = FAILURES, math.inf
+
+    async def close_first(*given: Any) -> None:
+        circuit._succeed()
+        await keep(*given)
+
+    monkeypatch.setattr(second._calls, "_keep", close_first)
+    assert (await exchange(pair.one, a_login()))[0] == ACCESS_REJECT
+    assert [each.reason for each in await events(pair.one.areas)] == ["provider unreachable, circuit open"]
 
 
 async def test_a_rate_limit_of_the_owner(pair: Pair) -> None:

@@ -12,8 +12,8 @@ from typing import Final
 import psycopg
 
 from tests.nodes.cluster import DATABASE, DURABLE
-from tests.nodes.proxy import Proxy
 from tests.peers.postgres import USER, Server, made
+from tests.soak.gates import Gate, running_gates
 from tests.soak.programs import Shim
 from tests.waiting import eventually
 
@@ -27,7 +27,7 @@ class Database:
     primary: Server
     standby: Server
     shims: dict[int, Shim]
-    proxies: list[list[Proxy]]
+    proxies: list[list[Gate]]
 
     @property
     def url(self) -> str:
@@ -84,7 +84,8 @@ def running_database(directory: Path, nodes: int) -> Iterator[Database]:
         standby = primary.standby(places[1], environ=disks[1].environ)
         held.callback(_end, standby)
         ports = (primary.port, standby.port)
-        proxies = [[held.enter_context(Proxy(port)) for port in ports] for _ in range(nodes)]
+        gates = iter(held.enter_context(running_gates(ports * nodes)))
+        proxies = [[next(gates) for _ in ports] for _ in range(nodes)]
         yield Database(primary, standby, dict(zip(ports, disks, strict=True)), proxies)
 
 

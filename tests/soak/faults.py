@@ -75,7 +75,7 @@ class Kill(Fault):
 
     def start(self) -> None:
         self.effect = int(self.site.is_alive(self.number))
-        self.site.stopped.add(self.number)
+        self.site.note_end(self.number)
         self.node.kill()
 
     def stop(self) -> None:
@@ -113,7 +113,7 @@ class Restart(Kill):
 
     def start(self) -> None:
         self.effect = int(self.site.is_alive(self.number))
-        self.site.stopped.add(self.number)
+        self.site.note_end(self.number)
         with suppress(ServiceError):
             self.node.stop()
 

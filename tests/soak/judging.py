@@ -43,7 +43,8 @@ def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) 
     figures.requests += history.requests
     figures.states += history.states
     figures.delays += [] if is_starved else [each.delay_s for each in answers]
-    figures.late += 0 if is_starved else len(checks.undelayed(history, answers))
+    late = checks.undelayed(history, answers, most_s=checks.MAX_SHARED_S if site.is_shared else checks.MAX_S)
+    figures.late += 0 if is_starved else len(late)
     prefix, domains, numbers = station_prefix(plan.number), _domains(site), _node_numbers(site)
     rows = _logins(site, prefix, f"{prefix[:-1]}.", domains, numbers)
     of_logins = [
@@ -62,7 +63,7 @@ def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) 
         *checks.served(history),
         *checks.ready(history),
         *checks.informed(history),
-        *checks.undelayed(history, answers),
+        *late,
     ]
     return [
         *(f"{text}; {_records_of(site, text)}" for text in (of_logins + ([] if is_starved else of_times))),

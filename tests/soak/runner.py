@@ -22,7 +22,7 @@ from tests.soak.bulk import run_bulk
 from tests.soak.clients import CLIENTS
 from tests.soak.control import Control
 from tests.soak.disk import MountedDisk
-from tests.soak.history import History, Span
+from tests.soak.history import History
 from tests.soak.judging import check, check_installation, sample
 from tests.soak.nas import Turn
 from tests.soak.outages import FAULTS, kinds, settle
@@ -128,10 +128,10 @@ def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: 
     turn, errors, began = Turn(site, plan, directory), list[str](), time.monotonic()
     written = [len(node.log()) for node in site.nodes]
     clients = _clients(turn, tools, seconds, errors)
-    faults = _faults(site, plan, began, figures, errors)
+    faults = _faults(site, plan, began, seconds, figures, errors)
     with _probed(site, plan) as probe, Control(site.database.url if site.database else None) as control:
         _run_all(faults, clients, turn, began + seconds)
-        errors += _settled(site, began)
+        errors += settle(site, patience_s=START_S)
         turn.over.set()
         for thread in clients:
             thread.join()
@@ -153,12 +153,14 @@ def _clients(turn: Turn, tools: Tools, seconds: float, errors: list[str]) -> lis
     return threads
 
 
-def _faults(site: Site, plan: Round, began: float, figures: Figures, errors: list[str]) -> list[Thread]:
+def _faults(site: Site, plan: Round, began: float, seconds: float, figures: Figures, errors: list[str]) -> list[Thread]:
     """Return a thread for each place that has faults."""
     places = defaultdict[str, list[Step]](list)
     for step in plan.steps:
         places[BY_NAME[step.fault].place].append(step)
-    return [_thread(errors, place, partial(_break, site, steps, began, figures)) for place, steps in places.items()]
+    return [
+        _thread(errors, place, partial(_break, site, steps, began, seconds, figures)) for place, steps in places.items()
+    ]
 
 
 @contextmanager
@@ -169,16 +171,6 @@ def _probed(site: Site, plan: Round) -> Iterator[Probe | None]:
         return
     with Probe(site.nodes[0], SECRET, source=QUIET, user="ann", password=PASSWORD) as probe:
         yield probe
-
-
-def _settled(site: Site, began: float) -> list[str]:
-    """Start the nodes that are down. If one could not start before, because of another fault, the whole round was
-    disturbed."""
-    down = frozenset(site.stopped)
-    findings = settle(site, patience_s=START_S)
-    if down:
-        site.history.add(Span("start", "process", began, time.monotonic(), down))
-    return findings
 
 
 def _run_all(faults: Sequence[Thread], clients: Sequence[Thread], turn: Turn, until: float) -> None:
@@ -206,10 +198,13 @@ def _reporting(errors: list[str], name: str, work: Callable[[], None]) -> None:
         errors.append(f"{name} has ended\n{traceback.format_exc()}")
 
 
-def _break(site: Site, steps: Iterable[Step], began: float, figures: Figures) -> None:
-    """Run the faults of one place."""
+def _break(site: Site, steps: Iterable[Step], began: float, seconds: float, figures: Figures) -> None:
+    """Run the faults of one place. Those that are late, because one before them has taken long, are left out at the end
+    of the round."""
     for step in steps:
         time.sleep(max(0.0, began + step.at_s - time.monotonic()))
+        if time.monotonic() > began + seconds:
+            return
         fault = BY_NAME[step.fault](site, Random(step.seed))
         figures.faults[step.fault] += 1
         started = time.monotonic()

@@ -29,7 +29,7 @@ from tests.running_service import RunningService, ServiceError
 from tests.soak.checks import Size
 from tests.soak.control import prepare
 from tests.soak.database import Database, running_database
-from tests.soak.history import Failure, History
+from tests.soak.history import Failure, History, Span
 from tests.soak.programs import Passed, Relay, Shim
 from tests.torture.disk import SmallDisk
 from tests.waiting import eventually
@@ -75,7 +75,8 @@ class Kept:
 
 @dataclass
 class Site:
-    """The installation. history: that of the present round. stopped: the nodes that a fault has ended. database:
+    """The installation. history: that of the present round. stopped: the nodes that a fault has ended, and
+    when. database:
     PostgreSQL, or None. passed: what the relay has passed, known at the end. backups: those that succeeded. fleets: the
     endpoint agents of each node. machine_users: the id of the user of each agent's machine, by its instance. lasting:
     the nodes of each present fault that disturbs all."""
@@ -90,7 +91,7 @@ class Site:
     directory: Slapd
     database: Database | None = None
     history: History = field(default_factory=History)
-    stopped: set[int] = field(default_factory=set)
+    stopped: dict[int, float] = field(default_factory=dict)
     passed: Passed = field(default_factory=Passed)
     backups: list[Kept] = field(default_factory=list)
     fleets: list[Fleet] = field(default_factory=list)
@@ -112,18 +113,24 @@ class Site:
         node = self.nodes[number]
         if not node.is_running and number not in self.stopped:
             self.history.errors.append(f"{node.directory.name} has ended by itself\n{node.log()[-3000:]}")
-            self.stopped.add(number)
+            self.note_end(number)
         return node.is_running
 
+    def note_end(self, number: int) -> None:
+        """Record that a fault ends a node now, if it has not ended before."""
+        self.stopped.setdefault(number, time.monotonic())
+
     def revive(self, number: int) -> bool:
-        """Start a stopped node. Return whether it runs: with a full disk or without a database it may not."""
+        """Start a stopped node. Return whether it runs: with a full disk or without a database it may not. The time
+        without it is a fault."""
         node = self.nodes[number]
         if node.is_running:
             return True
         node.kill()
         with suppress(ServiceError):
             node.start()
-            self.stopped.discard(number)
+            began = self.stopped.pop(number, time.monotonic())
+            self.history.add(Span("start", "process", began, time.monotonic(), frozenset({number})))
             return True
         return False
 
@@ -142,14 +149,14 @@ class Site:
             self.revive(number)
             timer.join()
             was_running = True
-        self.stopped.add(number)
+        self.note_end(number)
         node.kill()
         return was_running
 
     def restart(self, number: int) -> bool:
         """Stop and start a node as systemd does. Return whether it runs."""
         if self.is_alive(number):
-            self.stopped.add(number)
+            self.note_end(number)
             with suppress(ServiceError):
                 self.nodes[number].stop()
         return any(self.revive(number) for _ in range(TRIES))

@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
+from itertools import count as count_from
 from typing import cast
 
 import pytest
@@ -14,8 +16,9 @@ from hypothesis import strategies as st
 from sallyport.areas.clients.client import Client
 from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
-from sallyport.areas.login.journal import LONG, MAX_ENTRIES, PURGE_S, Journal
+from sallyport.areas.login.journal import PURGE_S, Journal
 from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Login, Waits
+from sallyport.areas.login.room import LONG, MAX_ENTRIES, SHORT_S
 from sallyport.areas.login.rows import KeptAnswer, pack, unpack
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.rules.bodies import RuleFields
@@ -251,16 +254,34 @@ async def test_nothing_is_answered_before_it_is_on_disk(listener: FakeListener) 
     assert listener.answers.seen == (1, 1, 1)
 
 
-async def test_a_busy_journal_shares_transactions(listener: FakeListener) -> None:
+def statements_take(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the statements of each transaction take a time."""
+    monkeypatch.setattr("sallyport.areas.login.journal.perf_counter", partial(next, count_from(0.0, seconds)))
+
+
+async def test_a_busy_journal_shares_transactions(listener: FakeListener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that arrive during a transaction are written together in the next one, in order and at most 1000 at once.
 
     Every entry is answered.
     """
+    statements_take(monkeypatch, 0.0)
     logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
     await written(listener, *logins)
     assert listener.answers.sent == logins
     assert await count(listener.areas, "answers") == -(-2500 // MAX_ENTRIES)
     assert [event.id for event in reversed(await events(listener.areas))] == list(range(1, 2501))
+
+
+async def test_slow_transactions_become_small(listener: FakeListener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If 1000 entries take ten times as long as a transaction may, the next transactions have 100 entries."""
+    statements_take(monkeypatch, 10 * SHORT_S)
+    logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(1500)]
+    await written(listener, *logins)
+    assert listener.answers.sent == logins
+    sql = "select length(packed) from answers order by id"
+    sizes = await listener.areas.store.read(lambda tx: [int(str(row[0])) for row in tx.rows(sql)])
+    first = MAX_ENTRIES - LONG  # the device is new
+    assert [1500 * size // sum(sizes) for size in sizes] == [first, 100, 100, 100, 100, 100, LONG]
 
 
 async def test_tenants_take_turns(listener: FakeListener) -> None:

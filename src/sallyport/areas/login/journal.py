@@ -5,8 +5,8 @@ logins with one sync to disk, and an idle service stores a single login at once.
 that a retransmission after a restart gets the same answer. The first sighting of its device and station is stored in
 the same transaction.
 
-Transactions are short, and tenants take turns in them. So thousands of waiting requests of one tenant delay a request
-of another tenant by at most two transactions.
+Transactions are short (`room`), and tenants take turns in them. So thousands of waiting requests of one tenant delay a
+request of another tenant by at most two transactions.
 
 If one entry makes a transaction fail, all its entries are written again one by one. Then only the faulty entry gets no
 answer.
@@ -15,6 +15,7 @@ answer.
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Final
 
 import structlog
@@ -26,6 +27,7 @@ from sallyport.areas.events.repo import COUNTER
 from sallyport.areas.login.accounting import write_accounting
 from sallyport.areas.login.limit import SessionLimit
 from sallyport.areas.login.login import AccountingRecord, Answered, Login
+from sallyport.areas.login.room import LONG, Room
 from sallyport.areas.login.rows import (
     KeptAnswer,
     delete_answers,
@@ -49,11 +51,6 @@ from sallyport.store.model import NewRows, Store, Tx
 
 log = structlog.get_logger()
 
-MAX_ENTRIES: Final = 1000
-"""Maximum number of entries in a transaction. An entry counts as 1 + `LONG` entries if its device or station is new to
-the store. So does an accounting record that ends all sessions of a device, and a login with a limit of parallel
-sessions."""
-LONG: Final = 16
 SINGLE: Final = 60
 """Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
 becomes slow above 64 savepoints."""
@@ -95,6 +92,7 @@ class Journal:
         self._clock = clock
         self._cluster = cluster
         self._entries: FairQueue[int, Answered] = FairQueue()
+        self._room = Room()
         self._gathers = False
         self._writing = 0  # batches that were passed to the store
         self._single: deque[Answered] = deque()  # entries that must be written one by one
@@ -114,35 +112,36 @@ class Journal:
             taken = [single.popleft() for _ in range(min(SINGLE, len(single)))]
             self._submit([self._batch([each], [*filter(_is_first, (each,))], now) for each in taken])
         elif self._entries:
-            self._submit([self._batch(*self._take(), self._clock())])
+            entries, first, counted = self._take()
+            self._submit([self._batch(entries, first, self._clock(), counted)])
 
-    def _batch(self, entries: list[Answered], first: list[Answered], at: int) -> "_Batch":
-        return _Batch(entries, first, at, self._cluster.id if self._cluster else 0, self._as_text)
+    def _batch(self, entries: list[Answered], first: list[Answered], at: int, counted: int = 0) -> "_Batch":
+        return _Batch(entries, first, at, self._cluster.id if self._cluster else 0, self._as_text, counted)
 
     def _submit(self, batches: Sequence["_Batch"]) -> None:
         self._writing = len(batches)
         for batch in batches:
             self._store.submit(batch.write, partial(self._written, batch))
 
-    def _take(self) -> tuple[list[Answered], list[Answered]]:
-        """Remove the entries for the next transaction from the queue. Return them, and those of them whose device or
-        station is not stored yet."""
+    def _take(self) -> tuple[list[Answered], list[Answered], int]:
+        """Remove the entries for the next transaction from the queue. Return them, those of them whose device or
+        station is not stored yet, and the number that all count as."""
         entries: list[Answered] = []
         first: list[Answered] = []
         long: set[Device | Station | Answered] = set()
-        room = MAX_ENTRIES
+        room = most = self._room.entries
         for entry in self._entries.drain():
             entries.append(entry)
             if entry.device.id is None or ((behind := entry.behind) is not None and not behind.stored):
                 first.append(entry)
                 long.add(entry.device if entry.behind is None else entry.behind)
-                room = MAX_ENTRIES - LONG * len(long)
+                room = most - LONG * len(long)
             elif entry.is_long:
                 long.add(entry)
-                room = MAX_ENTRIES - LONG * len(long)
+                room = most - LONG * len(long)
             if len(entries) >= room:
                 break
-        return entries, first
+        return entries, first, len(entries) + most - room
 
     def flush_soon(self) -> None:
         """Call `flush` when all tasks that are ready now have had their turn. The logins that these tasks decide then
@@ -157,6 +156,8 @@ class Journal:
 
     def _written(self, batch: "_Batch", sightings: list[Sighting] | None, error: BaseException | None) -> None:
         self._writing -= 1
+        if batch.counted:
+            self._room.note(batch.counted, batch.took_s)
         if error is not None:
             batch.undo()  # before the next transaction asks which devices already have a row
             if len(batch.entries) > 1 and _is_of_an_entry(error):
@@ -239,8 +240,9 @@ class _Batch:
 
     first: those whose device or station is not stored yet. at: the time when the transaction was created, in
     microseconds. The lifetime of a stored answer begins at this time, not at the arrival of its request. node_id: the
-    node that the events name. as_text: see `Journal`. lost: the logins that another node answers. kept: all other
-    entries.
+    node that the events name. as_text: see `Journal`. counted: the number that the entries count as (`room`); 0 for an
+    entry that is written alone. took_s: the time that the statements took, in seconds. lost: the logins that another
+    node answers. kept: all other entries.
     """
 
     def __init__(
@@ -250,8 +252,11 @@ class _Batch:
         at: int,
         node_id: int,
         as_text: Callable[[bytes], str],
+        counted: int,
     ) -> None:
         self.entries = entries
+        self.counted = counted
+        self.took_s = 0.0
         self._first = first
         self.at = at
         self.node_id = node_id
@@ -265,11 +270,14 @@ class _Batch:
     def write(self, tx: Tx) -> list[Sighting]:
         """Write the entries in the given transaction. If the engine undoes the transaction, this method runs again."""
         self.undo()
+        began = perf_counter()
         try:
             return self._write(tx)
         except BaseException:
             self.undo()  # before the next work in this transaction
             raise
+        finally:
+            self.took_s = perf_counter() - began
 
     def _write(self, tx: Tx) -> list[Sighting]:
         """Write devices and stations, then accounting records, then events and answers with the totals of the events.

@@ -62,6 +62,10 @@ _VERIFIED: Final = frozenset(Outcome) - {Outcome.WAITING}
 ResultT = TypeVar("ResultT")
 
 
+class CircuitOpen(ProviderError):
+    """Raised if a provider that has failed is not asked for a while."""
+
+
 class _Late(ProviderError):
     """The error of a call that missed its deadline."""
 
@@ -298,15 +302,15 @@ class Guarded:
     def _admit(self, call: str) -> bool:
         """Check that a call may be made now. Return whether the circuit is half open, so that this call tries the
         provider. Raises ProviderError if the call must not be made."""
-        now, reason = self._now(), ""
+        now, refusal = self._now(), None
         if now < self._rest_until:
-            reason = "the provider has asked for a pause (Retry-After)"
+            text = "the provider has asked for a pause (Retry-After)"
+            refusal = ProviderError(text, retry_after_s=self._rest_until - now, limited=now < self._limited_until)
         elif self.is_open and (now < self._closed_until or self._trying):
-            reason = "circuit open"
-        if reason:
+            refusal = CircuitOpen("circuit open")
+        if refusal is not None:
             self._meter.called(self.provider.name, call, "refused", 0.0)
-            limited = now < self._limited_until
-            raise ProviderError(reason, retry_after_s=max(self._rest_until - now, 0.0), limited=limited)
+            raise refusal
         self._trying = self._trying or self.is_open
         return self.is_open
 

@@ -20,6 +20,7 @@ from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.conversation import Approval, Conversation, SecondFactorResult
 from sallyport.areas.login.second.prompts import UserKey
+from sallyport.areas.mfa.circuit import CircuitOpen
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.clock import iso_seconds
 from sallyport.base.fair import LoopTurns
@@ -211,4 +212,6 @@ def reason_of(conversation: Conversation, error: ProviderError) -> Reason:
         return Reason.TOO_MANY_CODES
     if error.limited:
         return Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.RATE_LIMITED
-    return Reason.CIRCUIT_OPEN if conversation.attached.provider.is_open else Reason.UNREACHABLE
+    # A circuit may be closed again by now, since several nodes store the failure first.
+    is_open = isinstance(error, CircuitOpen) or conversation.attached.provider.is_open
+    return Reason.CIRCUIT_OPEN if is_open else Reason.UNREACHABLE
