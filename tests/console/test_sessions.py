@@ -11,9 +11,10 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Forbidden, NotFound
 from sallyport.settings.values import ANYWHERE
 from sallyport.web.scope import Role
-from tests.console.visitor import Site, Visitor, text_of
+from tests.console.visitor import PASSWORD, Site, Visitor, text_of
 
 MINUTE, HOUR = 60, 3600
+OUTSIDE = "192.0.2.9"
 
 
 async def test_a_session_ends_without_requests(site: Site, admin: Visitor) -> None:
@@ -153,6 +154,42 @@ async def test_an_admin_of_another_tenant_sees_nothing(site: Site, admin: Visito
             assert person.session.tenant_id == acts_in
             found, total = await site.areas.console_sessions.visible_to(person, offset=0, limit=9)
             assert (found, total) == (everything, 3)
+
+
+VISIBLE = {
+    "root": {"root", "ann", "ann elsewhere", "auditor", "operator", "admin", "stranger"},
+    "admin": {"ann", "ann elsewhere", "auditor", "operator", "admin"},
+    "ann": {"ann", "ann elsewhere"},
+    "auditor": {"auditor"},
+    "operator": {"operator"},
+    "stranger": {"stranger"},
+}
+"""The sessions that each person may see and end. Administrators and tokens have the same numbers."""
+
+
+@pytest.mark.parametrize("label", VISIBLE)
+async def test_who_sees_which_session(site: Site, label: str) -> None:
+    """A person sees exactly the own sessions, those of the tenant, or all of them. A session that is not listed does
+    not exist for the person either."""
+    sign_ins, sessions, keys = site.areas.sign_ins, site.areas.console_sessions, dict[str, str]()
+    root, ann = await site.administrator("root"), await site.administrator("ann", Role.AUDITOR)
+    for name, tenant in (("auditor", 1), ("operator", 1), ("admin", 1), ("stranger", 2)):
+        token = await site.token(Role.ADMIN if name == "stranger" else Role(name), org=tenant, tenant=tenant)
+        keys[name] = await sign_ins.by_token(token, Browser(OUTSIDE, name))
+    for name, seed in (("root", root), ("ann", ann), ("ann elsewhere", ann)):
+        site.clock.pass_by(30)
+        browser = Browser(OUTSIDE, name)
+        keys[name] = await sign_ins.by_password(name.split()[0], PASSWORD, site.code(seed), browser)
+    person = await sessions.person(keys[label], OUTSIDE)
+    assert person is not None
+    found, total = await sessions.visible_to(person, offset=0, limit=9)
+    assert ({each.agent for each in found}, total) == (VISIBLE[label], len(VISIBLE[label]))
+    for each in await sessions.everything():
+        if each.agent in VISIBLE[label]:
+            assert await sessions.visible(person, each.id) == each
+        else:
+            with pytest.raises(NotFound):
+                await sessions.visible(person, each.id)
 
 
 async def test_a_session_that_a_person_may_not_end(site: Site, admin: Visitor) -> None:
