@@ -174,3 +174,15 @@ async def test_many_sign_ins_end_the_oldest_sessions_of_the_same_token(areas: Ar
         f"192.0.2.{number}" for number in range(MAX_SESSIONS + 1, 1, -1)
     ]
     assert [each.name for each in found if each.kind == "administrator"] == ["root"]
+
+
+async def test_a_sign_in_that_succeeds_is_not_counted(areas: Areas) -> None:
+    """If one attempt is left, it is still left after a sign-in with the right password and code."""
+    _, seed = await areas.administrators.add("root", PASSWORD, Role.INSTALLATION, None)
+    for _ in range(FAILED_SIGN_INS - 1):
+        with pytest.raises(Unauthenticated):
+            await areas.sign_ins.by_password("root", "wrong", "123456", OUTSIDE)
+    assert await areas.sign_ins.by_password("root", PASSWORD, code(areas, seed), OUTSIDE)
+    for error in (Unauthenticated, TooMany):
+        with pytest.raises(error):
+            await areas.sign_ins.by_password("root", "wrong", "123456", OUTSIDE)
