@@ -19,8 +19,8 @@ RECOVERY_S: Final = 10.0
 CIRCUIT_S: Final = 60.0
 """For this time after a fault, the service may not ask a provider or a directory that has failed."""
 UNREACHABLE: Final = "provider unreachable"
-"""The begin of the reason of a Reject because a provider is not asked. Its circuit is open at the node that has answered,
-or at the node for which the login has waited."""
+"""The begin of the reason of a Reject because a provider is not asked: its circuit is open at the node that has
+answered, or at the node for which the login has waited."""
 HELD_S: Final = 2.5
 """For this time after an Accept, no further request of the same login prompts. The service holds it for three seconds
 of the database's clock."""
