@@ -169,8 +169,8 @@ VISIBLE = {
 
 @pytest.mark.parametrize("label", VISIBLE)
 async def test_who_sees_which_session(site: Site, label: str) -> None:
-    """A person sees exactly the own sessions, those of the tenant, or all of them. A session that is not listed does
-    not exist for the person either."""
+    """A person sees exactly the own sessions, those of the tenant, or all of them. An installation administrator who
+    acts in the tenant stays hidden from its admins. A session that is not listed does not exist for the person."""
     sign_ins, sessions, keys = site.areas.sign_ins, site.areas.console_sessions, dict[str, str]()
     root, ann = await site.administrator("root"), await site.administrator("ann", Role.AUDITOR)
     for name, tenant in (("auditor", 1), ("operator", 1), ("admin", 1), ("stranger", 2)):
@@ -180,6 +180,9 @@ async def test_who_sees_which_session(site: Site, label: str) -> None:
         site.clock.pass_by(30)
         browser = Browser(OUTSIDE, name)
         keys[name] = await sign_ins.by_password(name.split()[0], PASSWORD, site.code(seed), browser)
+    acting = await sessions.person(keys["root"], OUTSIDE)
+    assert acting is not None
+    await sessions.choose_tenant(acting, site.areas.tenant)
     person = await sessions.person(keys[label], OUTSIDE)
     assert person is not None
     found, total = await sessions.visible_to(person, offset=0, limit=9)
