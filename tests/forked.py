@@ -24,6 +24,8 @@ from sallyport.radius.dictionary import load
 load()  # the fork server imports this module, so that its children have the dictionaries
 if sys.modules["__main__"].__spec__ is None:  # of `python -m`, such as `make dist`, the program needs its own path
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each child runs this file again, which imports pytest
+PATIENCE_S = 300.0
+"""Time for a command. A backup of a million logins takes minutes while everything else is busy."""
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(
     ["sallyport.cli.serve", "sallyport.service.serve", "sallyport.cli.connection", "tests.forked"]
@@ -83,7 +85,7 @@ def completed(
         given.write_bytes(input)
         process = Forked(arguments, environ=environ, directory=directory, output=output, errors=errors, input=given)
         try:
-            status = process.wait(60)
+            status = process.wait(PATIENCE_S)
         finally:
             process.kill()
         texts = (each.read_bytes().decode() for each in (output, errors))

@@ -200,7 +200,7 @@ class Node:
 
     def left(self, packet: Packet) -> bool:
         """Return whether the node remembers that another node answers a packet."""
-        return self.second._was_left(self._login(packet))
+        return self.second._running.was_left(self._login(packet))
 
     async def _serve(self, packet: Packet, device_name: str) -> None:
         login = self._login(packet)

@@ -85,7 +85,7 @@ def test_two_nodes_keep_every_promise(instance: Instance) -> None:
         ),
         pytest.param(
             Instance(nodes=1, packets=2, code=EMBEDDED),
-            with_error(service, "if is_approved and", "if not is_approved and", is_shared=False),
+            with_error(service, "self._running.accepted(conversation)", "pass", is_shared=False),
             "a request that crossed the Accept has prompted the user",
             id="a login is not held in memory",
         ),
@@ -133,7 +133,9 @@ ANSWERED_BY_B = (
 def test_a_late_retransmission_is_explored(forgets: bool) -> None:
     """If a node does not remember which requests it has left to others, the explorer finds that a late retransmission
     prompts the user. The search begins near the error, because a whole one takes minutes."""
-    wrong = with_error(service, "conversation.only_joins = self._was_left(login)", "conversation.only_joins = False")
+    wrong = with_error(
+        service, "conversation.only_joins = self._running.was_left(login)", "conversation.only_joins = False"
+    )
     instance = Instance(packets=1, copies=2, outcomes=(Outcome.DENIED,), code=wrong if forgets else CODE)
     found = Search(instance, most=40, begin=ANSWERED_BY_B).run()
     broken = ["a late retransmission has prompted the user"] if forgets else []

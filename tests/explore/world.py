@@ -397,7 +397,7 @@ def _of_node(node: Node, packets: list[Packet]) -> object:
         return node.name
     second, now = node.second, node._clock()
     known: list[Conversation] = []
-    for each in (*second._same.values(), *second._by_challenge.values(), *_watched(node)):
+    for each in (*second._running._by_login.values(), *second._running._by_challenge.values(), *_watched(node)):
         if each not in known:
             known.append(each)
     memory = second.challenges
@@ -406,8 +406,8 @@ def _of_node(node: Node, packets: list[Packet]) -> object:
         node.answers,
         [node.left(each) for each in packets],
         [_of_conversation(each, now) for each in known],
-        [known.index(each) for each in second._same.values()],
-        [(key, known.index(each)) for key, each in second._by_challenge.items()],
+        [known.index(each) for each in second._running._by_login.values()],
+        [(key, known.index(each)) for key, each in second._running._by_challenge.items()],
         _of_calls(node.calls, known) if isinstance(node.calls, SharedCalls) else (),
         second._stopping,
         [plain(each, now) for each in memory._sessions.values()],

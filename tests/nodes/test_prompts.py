@@ -504,7 +504,7 @@ async def test_a_prompt_that_the_other_node_has_not_sent_expires(pair: Pair, fal
 
 def _expire(wire: Wire) -> None:
     """End the time of the only login that waits at a node."""
-    (conversation,) = wire.areas.second._same.values()
+    (conversation,) = wire.areas.second._running
     assert conversation.scope is not None
     conversation.scope.deadline = trio.current_time()
 

@@ -18,8 +18,9 @@ RECOVERY_S: Final = 10.0
 """Within this time after a fault that disturbs all, requests may still fail."""
 CIRCUIT_S: Final = 60.0
 """For this time after a fault, the service may not ask a provider or a directory that has failed."""
-CIRCUIT: Final = "circuit open"
-"""The end of the reason of a Reject because a provider is not asked."""
+UNREACHABLE: Final = "provider unreachable"
+"""The begin of the reason of a Reject because a provider is not asked: its circuit is open at the node that has
+answered, or at the node for which the login has waited."""
 HELD_S: Final = 2.5
 """For this time after an Accept, no further request of the same login prompts. The service holds it for three seconds
 of the database's clock."""
@@ -236,7 +237,7 @@ def permitted(history: History) -> list[str]:
 def admitted(history: History, rows: Iterable[Row] = ()) -> list[str]:
     """A user that nothing forbids is not rejected, whatever fails. A push, a directory and an EAP conversation depend
     on their `fragile` places. A provider and a directory that have failed are not asked for a while."""
-    unasked = {row.key for row in rows if row.reason.endswith(CIRCUIT)}
+    unasked = {row.key for row in rows if row.reason.startswith(UNREACHABLE)}
     return [
         f"{each}: Reject"
         for each in history.logins

@@ -89,7 +89,7 @@ class Storm(SharedFault):
 
     def start(self) -> None:
         numbers = range(len(self.site.nodes))
-        for _ in range(self.random.randrange(4, 9)):
+        for _ in range(len(numbers) * self.random.randrange(4, 9)):
             is_ready = self.random.random() < 0.6
             self.effect += self.site.kill_soon(
                 self.random.choice(numbers), self.random.uniform(0.02, 0.6), is_ready=is_ready

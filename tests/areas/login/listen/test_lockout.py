@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.login.second.prompts import A_MINUTE, MINUTE_S
-from sallyport.areas.login.second.service import HELD_S
+from sallyport.areas.login.second.running import HELD_S
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import StoreError

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.login.login import Reason
-from sallyport.areas.login.second.service import HELD_S
+from sallyport.areas.login.second.running import HELD_S
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode_reply

@@ -33,12 +33,11 @@ from sallyport.areas.login.second.conversation import (
 from sallyport.areas.login.second.endings import Endings
 from sallyport.areas.login.second.forecast import UNAVAILABLE, Enrolments
 from sallyport.areas.login.second.prompts import Prompts, UserKey
-from sallyport.areas.login.second.repo import HELD_US
+from sallyport.areas.login.second.running import Running
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
 from sallyport.areas.login.second.web_limits import WebLimits
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
-from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import PacketError, StoreError
 from sallyport.base.text import fold, fold_name
@@ -50,12 +49,6 @@ from sallyport.store.model import Tx
 PURGE_S: Final = 30.0
 MAX_STEPS: Final = 20
 MAX_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
-LEFT_S: Final = 60.0
-"""Time for which a request that was left to another node is remembered, in seconds. It exceeds the time for which
-devices retransmit a request."""
-MAX_LEFT: Final = 32_768
-HELD_S: Final = HELD_US / SECOND
-MAX_HELD: Final = 32_768
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -81,8 +74,6 @@ _RESULTS = {
 }
 _UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.NOT_ME}
 _ANSWERED = {Reason.NONE, Reason.DENIED, Reason.NOT_ME}
-_Packet = tuple[int, int, bytes]
-"""What a request has in common with its retransmissions only: the RADIUS client, the identifier, the authenticator."""
 OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
 STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 UNREACHABLE: Final = SecondFactorResult(Reason.UNREACHABLE)
@@ -125,10 +116,7 @@ class SecondFactor:
         self._nursery: trio.Nursery
         self._calls = calls
         self._stopping = False
-        self._same: dict[LoginKey, Conversation] = {}
-        self._by_challenge: dict[str, Conversation] = {}
-        self._left = ExpiringMap[_Packet, bool](MAX_LEFT, LEFT_S)
-        self._held = ExpiringMap[LoginKey, Attached](MAX_HELD, HELD_S)  # the logins that were accepted a moment ago
+        self._running = Running()
         denials.on_denial(self._deny, self._end_denied)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -148,7 +136,7 @@ class SecondFactor:
         node.
         """
         self._stopping = True
-        for conversation in tuple(self._by_challenge.values()):
+        for conversation in self._running:
             conversation.wake()
         await self._calls.hand_over()
 
@@ -160,7 +148,7 @@ class SecondFactor:
         key = (domain.id, fold(user))
         waiting = [
             each.session
-            for each in self._by_challenge.values()
+            for each in self._running
             if each.result is None and (each.session.question.domain_id, fold(each.session.question.user)) == key
         ]
         sent = await self.challenges.sessions_of(domain.id, user)
@@ -178,13 +166,13 @@ class SecondFactor:
             return replace(self._stopped(), asked=asked)
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
-        while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
+        while (same := self._running.of_login(key, attached)) is not None:
             if await self._is_here(same):
                 return await self._join(login, same)
-            self._let_go(same)
+            self._running.let_go(same)
         # A new conversation of EAP is a new login, and a login with a typed code sends no prompt.
         may_prompt = EAP_MESSAGE not in login.arrival.request.first and login.code is None
-        if key is not None and may_prompt and self._held.get(key, now=trio.current_time()) is attached:
+        if key is not None and may_prompt and self._running.was_accepted(key, attached):
             raise PacketError("the login was accepted while this request was on its way", DUPLICATE)
         user = None if domain.first_factor is WEB else (domain.id, fold_name(login.principal))
         if user is None:
@@ -196,7 +184,7 @@ class SecondFactor:
         accept = without_hidden(login.found.accept + login.found.keys, self._hidden)
         session = sessions.new_session(login, domain, attached, asked, accept)
         conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
-        conversation.only_joins = self._was_left(login)
+        conversation.only_joins = self._running.was_left(login)
         self._start(conversation, partial(first_call, conversation, login.code), user)
         return await self._wait(login, conversation)
 
@@ -207,23 +195,14 @@ class SecondFactor:
         self.challenges.sent(result.session, conversation.tenant_id)
         return replace(result, prompt=conversation.prompt)
 
-    def _let_go(self, conversation: Conversation) -> None:
-        """Let no further request of the same login join a conversation."""
-        if conversation.key is not None and self._same.get(conversation.key) is conversation:
-            del self._same[conversation.key]
-
     def _forget(self, conversation: Conversation) -> None:
         """Remove a conversation whose result was taken, so that no further request can join it. If the result ends the
         last challenge, mark this challenge as ended. After an approval, further requests of the login are dropped for
         HELD_S: they were on their way already. If several nodes share the prompts, the row of the prompt does this."""
-        session = conversation.session
-        self._let_go(conversation)
-        if self._by_challenge.get(session.id) is conversation:
-            del self._by_challenge[session.id]
-        result = conversation.result
-        is_approved = result is not None and result.reason is Reason.NONE
-        if is_approved and conversation.key is not None and not self._calls.knows_prompts:
-            self._held.put(conversation.key, conversation.attached, conversation.tenant_id, now=trio.current_time())
+        session, result = conversation.session, conversation.result
+        self._running.remove(conversation)
+        if result is not None and result.reason is Reason.NONE and not self._calls.knows_prompts:
+            self._running.accepted(conversation)
         if result is not None and result.session is None and session.step and result.reason is not OVER.reason:
             self.challenges.ended(session, conversation.tenant_id)
 
@@ -250,9 +229,9 @@ class SecondFactor:
         if waiter.superseded:
             return None
         if waiter.elsewhere:
-            self.left(login)
+            self._running.left(login)
             if conversation.result is not None:
-                self._let_go(conversation)
+                self._running.let_go(conversation)
             raise AnsweredElsewhere
         if conversation.error is not None:
             raise conversation.error
@@ -305,15 +284,8 @@ class SecondFactor:
         return self._calls.once(result, self.challenges.keep(result))
 
     def left(self, login: Login) -> None:
-        """Remember a request that is dropped because another node answers its login.
-
-        Its retransmission may join the login again while the prompt is pending. After the other node has answered, a
-        retransmission that the device sent before it got the answer must not prompt the user again.
-        """
-        self._left.put(_packet(login), True, login.arrival.client.tenant_id, now=trio.current_time())
-
-    def _was_left(self, login: Login) -> bool:
-        return self._left.get(_packet(login), now=trio.current_time()) is not None
+        """Remember a request that is dropped because another node answers its login; see `Running.left`."""
+        self._running.left(login)
 
     async def consume(self, result: SecondFactorResult) -> bool:
         """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
@@ -328,7 +300,7 @@ class SecondFactor:
         if self._stopping and self._calls.knows_prompts:
             raise AnsweredElsewhere
         known = await self.challenges.find(challenge_id)
-        if known is None and self._was_left(login):
+        if known is None and self._running.was_left(login):
             raise AnsweredElsewhere
         if known is not None:
             login.provider = self._providers.of(known.question.domain_id, known.provider_name)
@@ -342,10 +314,10 @@ class SecondFactor:
             return OVER
         if known.kind is ChallengeKind.DENIED:
             login.factor = f"{login.factor}+{attached.name}"
-            self._by_challenge.pop(challenge_id, None)
+            self._running.end_challenge(challenge_id)
             self.challenges.ended(known, login.arrival.client.tenant_id)
             return replace(DENIED, over=known.id, asked=known.asked, found=known.found)
-        conversation = self._by_challenge.get(challenge_id)
+        conversation = self._running.of_challenge(challenge_id)
         # another node has sent the last challenge
         if conversation is not None and conversation.session.step != step:
             if known.kind is ChallengeKind.APPROVAL:
@@ -385,9 +357,7 @@ class SecondFactor:
     # --- a conversation's task --------------------------------------------------------------------------------
 
     def _start(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
-        if conversation.key is not None:
-            self._same[conversation.key] = conversation
-        self._by_challenge[conversation.session.id] = conversation
+        self._running.add(conversation)
         self._nursery.start_soon(self._carry, conversation, begin, user)
 
     async def _carry(
@@ -425,7 +395,7 @@ class SecondFactor:
         await self._endings.record(conversation, result)
         conversation.finish(result)
         if not conversation.waits:
-            self._let_go(conversation)
+            self._running.let_go(conversation)
         if not conversation.owns:  # the other node counts this prompt
             return
         self._metrics.finished(
@@ -445,7 +415,7 @@ class SecondFactor:
     def _end_denied(self, denial: Denial) -> None:
         """End a user's prompts and challenges at this node, after the commit of the denial."""
         self.challenges.denied(denial.domain_id, denial.user)
-        for conversation in tuple(self._by_challenge.values()):
+        for conversation in self._running:
             if conversation.session.question.domain_id == denial.domain_id and conversation.user == denial.person:
                 conversation.deny()
 
@@ -460,9 +430,7 @@ class SecondFactor:
                 self._prompts.not_sent(user)
             conversation.is_excused = self._prompts.end(user, conversation.began)
         if conversation.error is not None:
-            self._let_go(conversation)
-            if self._by_challenge.get(conversation.session.id) is conversation:
-                del self._by_challenge[conversation.session.id]
+            self._running.remove(conversation)
 
     async def _claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
@@ -470,8 +438,7 @@ class SecondFactor:
         own = conversation.session.id
         refused = await self._calls.claim(conversation, user)
         if conversation.session.id != own:
-            self._by_challenge.pop(own, None)
-            self._by_challenge[conversation.session.id] = conversation
+            self._running.rename(conversation, own)
         if not conversation.owns:
             self._metrics.joined(conversation.attached.name)
         return refused
@@ -500,25 +467,16 @@ class SecondFactor:
     def forget(self) -> None:
         """Forget the challenges in memory, because the store was replaced."""
         self.challenges.forget()
-        self._by_challenge.clear()
-        self._same.clear()
-        self._held = ExpiringMap(MAX_HELD, HELD_S)
+        self._running.forget()
 
     async def _purge(self) -> None:
         """Periodically delete expired conversations and challenges, in memory and in the store."""
         while True:
             await trio.sleep(PURGE_S)
             now = self._clock()
-            for conversation in [
-                each for each in self._by_challenge.values() if each.result and each.session.expires_at <= now
-            ]:
-                del self._by_challenge[conversation.session.id]
+            self._running.purge(now)
             with suppress(StoreError):
                 await self.challenges.purge(now)
-
-
-def _packet(login: Login) -> _Packet:
-    return login.arrival.client.id, login.arrival.request.identifier, login.arrival.request.authenticator
 
 
 def _may_challenge(conversation: Conversation) -> bool:
