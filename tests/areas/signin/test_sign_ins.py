@@ -1,4 +1,4 @@
-"""Sign-ins with a password: what is refused, what a failure writes, and which sessions a sign-in ends."""
+"""Sign-ins with a password: refusals, the audit trail of failures, and the sessions that a sign-in ends."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -75,7 +75,7 @@ async def test_an_administrator_who_is_changed_meanwhile_is_refused(areas: Areas
 @pytest.mark.parametrize("other", ["\0", "\ud800"], ids=["NUL", "surrogate"])
 @pytest.mark.parametrize("name", ["root", "nobody"])
 async def test_a_character_that_no_password_has_is_refused(areas: Areas, name: str, other: str) -> None:
-    """A password with it is a wrong one. It does not stand for a question mark."""
+    """A password with it is wrong, also if a question mark in its place is right."""
     _, seed = await areas.administrators.add("root", PASSWORD, Role.INSTALLATION, None)
     for password in (PASSWORD.replace("?", other), PASSWORD + other, other):
         with pytest.raises(Unauthenticated):
@@ -140,7 +140,7 @@ async def test_a_blocked_address_is_refused_at_once(areas: Areas) -> None:
 
 async def test_failures_of_an_administrator_are_always_recorded(areas: Areas) -> None:
     """The limit of the entries about unknown names does not hide that the password of an administrator is guessed. The
-    entry is in the trail of the administrator's tenant, and tells of nothing that is left out."""
+    entry is in the trail of the administrator's tenant, and counts no other entry as left out."""
     await areas.administrators.add("root", PASSWORD, Role.INSTALLATION, None)
     await areas.administrators.add("ann", PASSWORD, Role.ADMIN, areas.tenant)
     for number in range(MAX_REFUSALS):

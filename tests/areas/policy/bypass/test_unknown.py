@@ -196,7 +196,7 @@ async def test_a_refusal_for_any_reason_notes_the_station(listener: FakeListener
 
 
 async def test_a_failing_store_is_logged(listener: FakeListener) -> None:
-    """The log says that the unknown stations are not written, and the task goes on."""
+    """The log says that the unknown stations are not written, and the task continues."""
     areas = listener.areas
     await decided(listener)
     await areas.store.write(lambda tx: tx.execute("alter table unknown_stations rename to moved"))
