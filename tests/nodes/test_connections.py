@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import trio
@@ -103,3 +104,12 @@ def test_a_start_at_a_read_only_server(tmp_path: Path) -> None:
     PostgresStore(url, StoreMetrics(CollectorRegistry())).close()
     with pytest.raises(StoreError, match="in a read-only transaction"):
         PostgresStore(f"{url}?options=-c%20default_transaction_read_only%3Don", StoreMetrics(CollectorRegistry()))
+
+
+def test_a_database_that_fails_at_the_start(tmp_path: Path) -> None:
+    """If a table cannot be read, the error is that of the store, which the program shows in one line."""
+    url = database_in(tmp_path)
+    PostgresStore(url, StoreMetrics(CollectorRegistry())).close()
+    server().execute("alter table limits rename to away", urlsplit(url).path[1:])
+    with pytest.raises(StoreError, match='relation "limits" does not exist'):
+        PostgresStore(url, StoreMetrics(CollectorRegistry()))

@@ -3,6 +3,7 @@
 import time
 from typing import Final
 
+from sallyport.store.postgres.link import IDLE_S
 from tests.soak.database import Database
 from tests.soak.faults import (
     Backup,
@@ -27,6 +28,7 @@ from tests.soak.faults import (
     SlowDirectory,
     Storm,
 )
+from tests.soak.history import Span
 from tests.soak.programs import Shim
 from tests.soak.site import Site
 
@@ -118,6 +120,11 @@ class Partition(Fault):
         self.before = sum(each.refused for each in self.proxies)
         for each in self.proxies:
             each.hold() if is_held else each.cut()
+        if is_held:  # the other node may wait for rows that this one has locked
+            began = time.monotonic()
+            self.site.history.add(
+                Span("locks", self.place, began, began + IDLE_S, frozenset(range(len(self.site.nodes))))
+            )
         self.effect, self.blocks = int(is_held), True
 
     def stop(self) -> None:

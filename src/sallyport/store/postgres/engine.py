@@ -68,7 +68,7 @@ class PostgresStore:
 
     url: `postgresql://...`. limits: the numbers of rows that each tenant may have (`settings/limits.py`). name: the
     name of this process, unique for the database. steps: the history of the schema. Raises StoreError if the server
-    cannot be reached or is not suitable (see `server.check`).
+    cannot be reached, fails, or is not suitable (see `server.check`).
     """
 
     def __init__(
@@ -81,10 +81,13 @@ class PostgresStore:
         steps: Steps = STEPS,
     ) -> None:
         server.check(url, CONNECTIONS)
-        with connect(url) as connection:
-            migrate(connection, steps)
-            set_limits(connection, limits)
-            restores = int(str(connection.execute("select number from restores").fetchall()[0][0]))
+        try:
+            with connect(url) as connection:
+                migrate(connection, steps)
+                set_limits(connection, limits)
+                restores = int(str(connection.execute("select number from restores").fetchall()[0][0]))
+        except psycopg.Error as error:
+            raise as_ours(error) from error
         self._inserts = Inserts()
         self._url = url
         self._steps = steps
