@@ -426,6 +426,7 @@ def _of_calls(calls: SharedCalls, known: list[Conversation]) -> object:
     return (
         [(key, [known.index(each) for each in watched]) for key, watched in calls._watched.items()],
         sorted(calls._owned),
+        sorted(calls._failed),
         sorted(calls._read),
         sorted(calls._due),
         calls._hands_over,

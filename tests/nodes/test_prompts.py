@@ -17,6 +17,7 @@ from sallyport.areas.login.second.repo import Prompt
 from sallyport.areas.mfa.circuit import FAILURES
 from sallyport.areas.mfa.provider import Outcome, ProviderError, Strength
 from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.base.errors import StoreError
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from sallyport.store.model import Engine, Tx
@@ -33,6 +34,7 @@ from tests.areas.login.listen.second import (
     typed,
 )
 from tests.areas.login.second.scripted import Script, attached, fall_back_to, provider
+from tests.explore.store import name_of
 from tests.nodes.pair import Pair, pair
 from tests.packets import attributes
 from tests.peers.postgres import needs_postgres
@@ -338,6 +340,31 @@ async def test_a_failure_of_the_owner(pair: Pair) -> None:
     assert (await answer(pair.two, login))[0] == ACCESS_REJECT
     assert (await events(pair.two.areas))[-1].reason == "provider unreachable"
     assert len(pair.script.started) == 1
+
+
+@pytest.mark.parametrize("function", ["claim", "answered"])
+async def test_the_result_of_a_commit_is_lost(pair: Pair, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    """The node that has sent a prompt, or was about to, gets no result of its commit, and drops the request. The node
+    where the next request waits takes the prompt over, although the other node is alive."""
+    write, lost = pair.one.areas.store.write_aside, list[str]()
+
+    async def lose_one(work: Callable[[Tx], object]) -> object:
+        result = await write(work)
+        if function in name_of(work) and not lost:
+            lost.append(function)
+            raise StoreError("the connection has ended")
+        return result
+
+    await pair.two.areas.store.write(lambda tx: tx.execute("update nodes set seen_at = seen_at + 3600000000"))
+    monkeypatch.setattr(pair.one.areas.store, "write_aside", lose_one)
+    pair.one.put(a_login())
+    await until(lambda: bool(lost))
+    login = a_login()
+    pair.two.put(login)
+    await until(lambda: len(pair.script.polled) == 1)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
 
 
 async def test_a_circuit_closes_while_the_failure_is_stored(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ step N, the question is whether the user's answer to challenge N of the login is
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -268,12 +269,15 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
     )
 
 
-def give_up(tx: Tx, node: str) -> None:
-    """Give up the ownership of a node's pending prompts, so that another node can take these prompts over."""
-    tx.execute(
-        f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}",
-        node=node,
-    )
+def give_up(tx: Tx, node: str, only: Sequence[tuple[str, int]] | None = None) -> None:
+    """Give up the ownership of a node's pending prompts, so that another node can take these prompts over. only: the
+    ids and the steps of the prompts; None for all."""
+    sql = f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}"
+    if only is None:
+        tx.execute(sql, node=node)
+    else:
+        places = listed(f"{id_}/{step}" for id_, step in only)
+        tx.execute(f"{sql} and id || '/' || step in {LISTED_TEXTS}", node=node, ids=places)
 
 
 def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:

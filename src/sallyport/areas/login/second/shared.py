@@ -39,6 +39,8 @@ from sallyport.store.model import Engine, Tx
 from sallyport.store.vault import Vault
 
 FOLLOW_S: Final = 1.0
+MAX_FAILED: Final = 1000
+"""Maximum number of prompts whose ownership a node gives up at once after errors of the store."""
 
 log = structlog.get_logger()
 
@@ -60,6 +62,7 @@ class SharedCalls(Calls):
         self._vault = vault
         self._node = node
         self._owned: set[tuple[str, int]] = set()  # the prompts for which a task of this node asks the provider
+        self._failed: set[tuple[str, int]] = set()  # the prompts that this node may own, but whose task has failed
         self._watched: defaultdict[str, dict[Conversation, trio.Event]] = defaultdict(dict)  # by id
         self._due: set[str] = set()
         # the ids of a running read, without the ids that this node has changed since it began
@@ -104,6 +107,9 @@ class SharedCalls(Calls):
             return SecondFactorResult(Reason.LOCKED_OUT)
         except NoPrompt:
             raise AnsweredElsewhere from None
+        except StoreError:
+            self._note_failed(new)
+            raise
         if found is None:
             return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
         if (paused := self._paused(conversation, pause)) is not None:
@@ -206,6 +212,9 @@ class SharedCalls(Calls):
                 await watched[conversation].wait()
                 watched[conversation] = trio.Event()
                 prompt = conversation.prompt or prompt
+        except StoreError:
+            self._note_failed(prompt)
+            raise
         finally:
             del watched[conversation]
             if not watched:
@@ -232,6 +241,7 @@ class SharedCalls(Calls):
         if prompt.handle:
             begin = partial(conversation.attached.provider.poll, prompt.handle, deadline_s=POLL_S)
         self._owned.add(step_key)
+        self._failed.discard(step_key)
         try:
             answer = await super().outcome(conversation, begin)
             await self._keep(conversation, answer.outcome, answer.handle, answer.text, answer.strength)
@@ -269,9 +279,24 @@ class SharedCalls(Calls):
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read_due)
+            nursery.start_soon(self._release_failed)
             while True:
                 await trio.sleep(FOLLOW_S)
                 self._look({each for each, watched in self._watched.items() if not all(c.owns for c in watched)})
+
+    def _note_failed(self, prompt: Prompt) -> None:
+        if len(self._failed) < MAX_FAILED:
+            self._failed.add((prompt.id, prompt.step))
+
+    async def _release_failed(self) -> None:
+        """Once a second, give up the prompts whose task has failed, for example because the result of a commit was
+        lost. The login may wait at another node, which takes the prompt over."""
+        while True:
+            await trio.sleep(FOLLOW_S)
+            if failed := sorted(self._failed):
+                with suppress(StoreError):  # tried again in a second
+                    await self._store.write_aside(partial(repo.give_up, node=self._node, only=failed))
+                    self._failed.difference_update(failed)
 
     def _changed(self, change: ForeignChange) -> None:
         """Schedule a read of the prompts that another node has changed. If the kind of the change is empty, any prompt
