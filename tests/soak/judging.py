@@ -23,8 +23,9 @@ STALLED_S: Final = 2.0
 KINDS: Final = ("again", "monitor", "push", "gate", "mab", "eap", "ldap", "radsec")
 """The kinds of clients that must get both decisions in an installation of at least ENOUGH rounds."""
 ENOUGH: Final = 4
-RARE: Final = frozenset({"failing-disk"})
-"""With PostgreSQL, a node writes to its own disk only while the database is away, so that its disk may fail in vain."""
+RARE: Final = frozenset({"failing-disk", "removal"})
+"""With PostgreSQL, a node writes to its own disk only while the database is away, so that its disk may fail in vain. A
+device cannot be deleted while more stations register behind it than the deletion removes: thousands a second."""
 SAMPLE: Final = 500
 """Number of logins of a round that are looked for in a restored backup."""
 _STATION: Final = re.compile("02(-[0-9A-F]{2}){5}")
