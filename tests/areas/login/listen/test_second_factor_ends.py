@@ -49,8 +49,9 @@ def new_session() -> bytes:
 
 def kept(areas: Areas) -> dict[str, object]:
     """Return the tables in which the second factor keeps logins."""
-    names = ("_same", "_by_challenge", "challenges")
-    return {name: value for name in names if (value := getattr(areas.second, name))}
+    running, challenges = areas.second._running, areas.second.challenges
+    tables = {"by login": running._by_login, "by challenge": running._by_challenge, "challenges": challenges}
+    return {name: table for name, table in tables.items() if table}
 
 
 # --- limits -------------------------------------------------------------------------------------------------------
