@@ -3,10 +3,9 @@
     python -m tests.service.week --days 7 --seed 1
 
 Each hour, users log in by PAP, CHAP, MS-CHAPv2 and with a one-time code, a session is accounted, and what expires is
-used: tokens, keys of agents, enrolment links, and sessions of the console. An agent renews its own key when it is due:
-after 30 days. Each day, some of it expires, a user is
-locked out, a directory is read, a switch to enforce mode is reverted, and the clock repeats a second at midnight UTC
-(a leap second). At random hours, the clock is wrong for an hour.
+used: tokens, keys of agents, enrolment links, and sessions of the console. An agent renews its own key after 30 days.
+Each day, some of it expires, a user is locked out, a directory is read, a switch to enforce mode is reverted, and the
+clock repeats a second at midnight UTC (a leap second). At random hours, the clock is wrong for an hour.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """How many entries the next transaction of the journal may have.
 
 A running transaction delays the logins of all tenants, so it must be short. How long an entry takes depends on the
-engine, on the machine and on the entry: an accounting record over PostgreSQL takes ten times as long as a login on the
+engine, on the machine and on the entry: an accounting record takes longer than a login, and PostgreSQL longer than the
 embedded database. So the room follows the times of the latest transactions.
 """
 
